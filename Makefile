@@ -1,0 +1,103 @@
+# laggard: `make help` lists the targets. MODE=release|debug|asan|ubsan|coverage chooses the build; objects go to build/MODE.
+
+MODE ?= release
+B := build/$(MODE)
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+PREFIX ?= /usr/local
+CC ?= gcc
+PKG_CONFIG ?= pkg-config
+
+OPTIMISE_release := -O2 -g
+OPTIMISE_debug := -O0 -g3
+OPTIMISE_asan := -O1 -g -fsanitize=address -fno-omit-frame-pointer
+OPTIMISE_ubsan := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+OPTIMISE_coverage := -O0 -g --coverage
+OPTIMISE := $(OPTIMISE_$(MODE))
+ifeq ($(OPTIMISE),)
+$(error MODE=$(MODE) is not one of release, debug, asan, ubsan, coverage)
+endif
+
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef
+CFLAGS_ALL := -std=gnu17 $(OPTIMISE) $(WARNINGS) -ffp-contract=off -pthread -D_GNU_SOURCE -I. -Iharness $(CFLAGS)
+LDFLAGS_ALL := $(OPTIMISE) -pthread $(LDFLAGS)
+
+# One owner for each third-party header (tests/check-includes holds the list); everyone links what they own.
+NL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libnl-3.0 libnl-route-3.0)
+NL_LIBS = $(shell $(PKG_CONFIG) --libs libnl-route-3.0 libnl-3.0)
+CONTROLLER_LIBS = $(NL_LIBS) -lsqlite3 -lyaml -ljansson -lcap-ng -lseccomp -lz -ldl -lm
+AGENT_LIBS = -lcap-ng -lseccomp -lz -ldl -lm
+
+SOURCES_base := $(wildcard harness/base/*.c)
+SOURCES_schemas := $(wildcard schemas/*.c)
+SOURCES_netem := $(wildcard netem/*.c)
+SOURCES_agents := $(filter-out agents/main.c,$(wildcard agents/*.c agents/*/*.c))
+SOURCES_results := $(wildcard results/*.c)
+SOURCES_harness := $(filter-out harness/main.c,$(wildcard harness/*.c))
+PARTS := harness results agents netem schemas base
+UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+TOOL_SOURCES := $(wildcard tests/netns/*.c tests/bench/*.c)
+
+objects = $(patsubst %.c,$(B)/%.o,$(1))
+LIBRARIES := $(foreach part,$(PARTS),$(B)/lib$(part).a)
+PROGRAMS := $(B)/laggard $(B)/laggard-agent
+UNIT_PROGRAMS := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(UNIT_SOURCES))
+FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(FUZZ_SOURCES))
+TOOL_PROGRAMS := $(patsubst %.c,$(B)/%,$(TOOL_SOURCES))
+
+.DEFAULT_GOAL := all
+.PHONY: all
+all: | deps ## build laggard and laggard-agent
+	$(Q)$(MAKE) --no-print-directory programs
+
+.PHONY: programs tests
+programs: $(PROGRAMS)
+tests: $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS) $(TOOL_PROGRAMS)
+
+define library_rule
+$(B)/lib$(1).a: $(call objects,$(SOURCES_$(1)))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$(Q)$(AR) rcs $$@ $$^
+endef
+$(foreach part,$(PARTS),$(eval $(call library_rule,$(part))))
+
+$(B)/laggard: $(B)/harness/main.o $(LIBRARIES)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
+
+$(B)/laggard-agent: $(B)/agents/main.o $(B)/libagents.a $(B)/libschemas.a $(B)/libbase.a
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(AGENT_LIBS)
+
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBRARIES)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka $(CONTROLLER_LIBS)
+
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIBRARIES)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
+
+$(B)/tests/netns/% $(B)/tests/bench/%: $(B)/tests/netns/%.o $(LIBRARIES)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
+
+$(B)/netem/%.o $(B)/tests/unit/%.o $(B)/tests/netns/%.o: EXTRA_CFLAGS = $(NL_CFLAGS)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CFLAGS_ALL) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+
+.PHONY: deps
+deps: ## install missing Debian packages (root or sudo; otherwise prints the command)
+	@tests/install-deps
+
+.PHONY: clean
+clean: ## remove build/
+	$(Q)rm -rf build
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+-include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)
+.SECONDARY:
