@@ -1,0 +1,146 @@
+/* control.c: the field tables of records.h and control.h. */
+#include "schemas/control.h"
+
+#include <assert.h>
+
+static const struct wire_field span_fields[] = {
+    WIRE_FIELD(span_record, round, WIRE_U32, "round, warm-up included"),
+    WIRE_FIELD(span_record, kind, WIRE_U32, "enum span_kind"),
+    WIRE_FIELD(span_record, peer, WIRE_U32, "node index, 2^32-1 where there is none"),
+    WIRE_FIELD(span_record, flags, WIRE_U32, "enum span_flags"),
+    WIRE_FIELD(span_record, begin_ns, WIRE_I64, "ns after the trial's start"),
+    WIRE_FIELD(span_record, end_ns, WIRE_I64, "ns after the trial's start"),
+    WIRE_FIELD(span_record, bytes, WIRE_U64, "payload or touched bytes"),
+};
+const struct wire_table span_record_table = WIRE_TABLE(span_record, span_fields);
+
+static const struct wire_field round_fields[] = {
+    WIRE_FIELD(round_record, round, WIRE_U32, "round, warm-up included"),
+    WIRE_FIELD(round_record, held_ns, WIRE_I64, "ns after the trial's start when the node held the new model"),
+};
+const struct wire_table round_record_table = WIRE_TABLE(round_record, round_fields);
+
+static const struct wire_field evaluation_fields[] = {
+    WIRE_FIELD(evaluation_record, round, WIRE_U32, "after this many rounds"),
+    WIRE_FIELD(evaluation_record, at_ns, WIRE_I64, "ns after the trial's start"),
+    WIRE_FIELD(evaluation_record, loss, WIRE_F64, "mean cross-entropy, nats"),
+    WIRE_FIELD(evaluation_record, accuracy, WIRE_F64, "share of samples, 0 to 1"),
+    WIRE_FIELD(evaluation_record, sample_count, WIRE_U64, "samples evaluated"),
+};
+const struct wire_table evaluation_record_table = WIRE_TABLE(evaluation_record, evaluation_fields);
+
+static const struct wire_field counter_fields[] = {
+    WIRE_FIELD(node_counters, overruns, WIRE_U64, "compute spans whose real work took longer than drawn"),
+    WIRE_FIELD(node_counters, compute_tasks, WIRE_U64, "compute tasks"),
+    WIRE_FIELD(node_counters, gradient_mean_ns, WIRE_F64, "mean real work of a gradient, ns"),
+    WIRE_FIELD(node_counters, sent_payload_bytes, WIRE_U64, "payload bytes sent"),
+    WIRE_FIELD(node_counters, received_payload_bytes, WIRE_U64, "payload bytes received"),
+    WIRE_FIELD(node_counters, sent_messages, WIRE_U64, "messages sent"),
+    WIRE_FIELD(node_counters, received_messages, WIRE_U64, "messages received"),
+    WIRE_FIELD(node_counters, discarded_messages, WIRE_U64, "messages received and not wanted"),
+    WIRE_FIELD(node_counters, tcp_retransmits, WIRE_U64, "TCP segments retransmitted"),
+    WIRE_FIELD(node_counters, tcp_timeouts, WIRE_U64, "TCP retransmission timeouts"),
+    WIRE_FIELD(node_counters, timer_late_count, WIRE_U64, "timers over 1 ms late"),
+    WIRE_FIELD(node_counters, timer_late_max_ns, WIRE_I64, "latest timer, ns"),
+    WIRE_FIELD(node_counters, spans_lost, WIRE_U64, "spans for which there was no memory"),
+    WIRE_FIELD(node_counters, checks, WIRE_U64, "synthetic values compared with the exact mean"),
+    WIRE_FIELD(node_counters, check_failures, WIRE_U64, "of which differed"),
+    WIRE_FIELD(node_counters, peak_rss_bytes, WIRE_U64, "peak resident memory"),
+    WIRE_FIELD(node_counters, private_bytes, WIRE_U64, "private dirty memory at the end"),
+};
+const struct wire_table node_counters_table = WIRE_TABLE(node_counters, counter_fields);
+
+static const struct wire_field layer_fields[] = {WIRE_FIELD(control_layer, width, WIRE_U32, "units of a hidden layer")};
+static const struct wire_table layer_table = WIRE_TABLE(control_layer, layer_fields);
+static const struct wire_field value_fields[] = {WIRE_FIELD(control_value, value, WIRE_F64, "a scheme parameter")};
+static const struct wire_table value_table = WIRE_TABLE(control_value, value_fields);
+
+static const struct wire_field node_fields[] = {
+    WIRE_FIELD(control_node, name, WIRE_STRING, "node name"),
+    WIRE_FIELD(control_node, role, WIRE_U32, "enum node_role"),
+    WIRE_FIELD(control_node, address, WIRE_U32, "IPv4"),
+    WIRE_FIELD(control_node, path_ns, WIRE_I64, "one-way delay to that node, ns"),
+    WIRE_FIELD(control_node, path_bps, WIRE_U64, "payload bits a second to that node, 0: not limited"),
+    WIRE_FIELD(control_node, slow_factor, WIRE_F64, "factor on that worker's drawn compute times"),
+};
+static const struct wire_table node_table = WIRE_TABLE(control_node, node_fields);
+
+static const struct wire_field distribution_fields[] = {
+    WIRE_FIELD(control_distribution, kind, WIRE_U32, "enum distribution_kind"),
+    WIRE_FIELD(control_distribution, value_ns, WIRE_F64, "constant, ns"),
+    WIRE_FIELD(control_distribution, mean_ns, WIRE_F64, "exponential, ns"),
+    WIRE_FIELD(control_distribution, shift_ns, WIRE_F64, "shifted exponential, ns"),
+    WIRE_FIELD(control_distribution, mu, WIRE_F64, "lognormal"),
+    WIRE_FIELD(control_distribution, sigma, WIRE_F64, "lognormal"),
+    WIRE_FIELD(control_distribution, unit_ns, WIRE_F64, "lognormal, ns"),
+    WIRE_FIELD(control_distribution, scale_ns, WIRE_F64, "pareto, ns"),
+    WIRE_FIELD(control_distribution, shape, WIRE_F64, "pareto"),
+};
+static const struct wire_table distribution_table = WIRE_TABLE(control_distribution, distribution_fields);
+
+static const struct wire_field setup_fields[] = {
+    WIRE_FIELD(control_setup, node, WIRE_U32, "this node's row of nodes"),
+    WIRE_LIST(control_setup, nodes, node_count, &node_table, "the roster, workers first"),
+    WIRE_FIELD(control_setup, port, WIRE_U32, "TCP port of every node"),
+    WIRE_FIELD(control_setup, seed, WIRE_U64, "trial seed"),
+    WIRE_FIELD(control_setup, cell, WIRE_U32, "cell index"),
+    WIRE_FIELD(control_setup, scheme, WIRE_STRING, "scheme name"),
+    WIRE_LIST(control_setup, values, value_count, &value_table, "scheme parameters in table order"),
+    WIRE_FIELD(control_setup, model, WIRE_U32, "enum model_kind"),
+    WIRE_FIELD(control_setup, dataset, WIRE_U32, "enum dataset_kind"),
+    WIRE_FIELD(control_setup, gradients, WIRE_U32, "enum gradient_kind"),
+    WIRE_FIELD(control_setup, dataset_path, WIRE_STRING, "folder of the IDX files"),
+    WIRE_LIST(control_setup, layers, layer_count, &layer_table, "hidden layers"),
+    WIRE_FIELD(control_setup, batch, WIRE_U32, "samples a worker and round"),
+    WIRE_FIELD(control_setup, learning_rate, WIRE_F64, "learning rate"),
+    WIRE_FIELD(control_setup, rounds, WIRE_U32, "rounds, warm-up included"),
+    WIRE_FIELD(control_setup, warmup_rounds, WIRE_U32, "warm-up rounds"),
+    WIRE_FIELD(control_setup, evaluate_every, WIRE_U32, "rounds between evaluations, 0: only at the end"),
+    WIRE_FIELD(control_setup, size_bytes, WIRE_U64, "synthetic gradient, bytes"),
+    WIRE_EMBED(control_setup, compute_time, &distribution_table, "compute times"),
+    WIRE_FIELD(control_setup, record_spans, WIRE_U32, "1: record spans"),
+    WIRE_BLOB(control_setup, prepared, prepared_bytes, "what the scheme prepared for the cell"),
+};
+static const struct wire_table setup_table = WIRE_TABLE(control_setup, setup_fields);
+
+static const struct wire_field listening_fields[] = {
+    WIRE_FIELD(control_listening, blas, WIRE_STRING, "BLAS library and kernel, or empty"),
+    WIRE_FIELD(control_listening, gradient_ns, WIRE_F64, "real work of one gradient while idle, ns"),
+    WIRE_FIELD(control_listening, parameter_count, WIRE_U64, "floats in the model"),
+};
+static const struct wire_table listening_table = WIRE_TABLE(control_listening, listening_fields);
+
+static const struct wire_field start_fields[] = {WIRE_FIELD(control_start, start_ns, WIRE_I64, "CLOCK_MONOTONIC, ns")};
+static const struct wire_table start_table = WIRE_TABLE(control_start, start_fields);
+static const struct wire_field progress_fields[] = {WIRE_FIELD(control_progress, rounds_done, WIRE_U32, "rounds done")};
+static const struct wire_table progress_table = WIRE_TABLE(control_progress, progress_fields);
+
+static const struct wire_field report_fields[] = {
+    WIRE_LIST(control_report, rounds, round_count, &round_record_table, "when this node held each round's model"),
+    WIRE_LIST(control_report, spans, span_count, &span_record_table, "spans in order of their end"),
+    WIRE_LIST(control_report, evaluations, evaluation_count, &evaluation_record_table, "evaluations"),
+    WIRE_EMBED(control_report, counters, &node_counters_table, "counters"),
+    WIRE_BLOB(control_report, model_sha256, model_sha256_bytes, "digest of the final model"),
+};
+static const struct wire_table report_table = WIRE_TABLE(control_report, report_fields);
+
+static const struct wire_field peer_fields[] = {
+    WIRE_FIELD(control_peer, node, WIRE_U32, "node index"),
+    WIRE_FIELD(control_peer, lost, WIRE_U32, "1: lost"),
+};
+static const struct wire_table peer_table = WIRE_TABLE(control_peer, peer_fields);
+
+static const struct wire_field failure_fields[] = {
+    WIRE_FIELD(control_failure, round, WIRE_U32, "round in which it failed"),
+    WIRE_FIELD(control_failure, text, WIRE_STRING, "a sentence"),
+};
+static const struct wire_table failure_table = WIRE_TABLE(control_failure, failure_fields);
+
+const struct control_row control_operations[CONTROL_OPERATION_END] = {
+    [CONTROL_SETUP] = {"setup", &setup_table, 0},         [CONTROL_LISTENING] = {"listening", &listening_table, 1},
+    [CONTROL_CONNECT] = {"connect", 0, 0},                [CONTROL_READY] = {"ready", 0, 1},
+    [CONTROL_START] = {"start", &start_table, 0},         [CONTROL_PROGRESS] = {"progress", &progress_table, 1},
+    [CONTROL_DONE] = {"done", 0, 1},                      [CONTROL_COLLECT] = {"collect", 0, 0},
+    [CONTROL_REPORT] = {"report", &report_table, 1},      [CONTROL_PEER] = {"peer", &peer_table, 0},
+    [CONTROL_QUIT] = {"quit", 0, 0},                      [CONTROL_FAILURE] = {"failure", &failure_table, 1},
+};

@@ -1,0 +1,125 @@
+/* control.h: the control protocol between controller and agent, version 1: one frame (base/frame.h) an operation, bodies by the tables
+ * below (base/wire.h). It runs over a socket pair made before the agent starts; the agent finds its end at CONTROL_FD.
+ *
+ *     controller                      agent
+ *     SETUP        ------------------>         who you are and what to do
+ *                  <------------------ LISTENING   sandboxed, data loaded, port open
+ *     CONNECT      ------------------>
+ *                  <------------------ READY       every connection is up
+ *     START        ------------------>         at this CLOCK_MONOTONIC time
+ *                  <------------------ PROGRESS    at most five a second, node 0 only
+ *                  <------------------ DONE        all rounds
+ *     COLLECT      ------------------>         when every agent is done
+ *                  <------------------ REPORT      rounds, spans, evaluations, counters
+ *     PEER         ------------------>         a node was lost (schemes that survive it)
+ *     QUIT         ------------------>         exit with status 0
+ *                  <------------------ FAILURE     at any time: a sentence; the agent then exits
+ */
+#ifndef LAGGARD_SCHEMAS_CONTROL_H
+#define LAGGARD_SCHEMAS_CONTROL_H
+
+#include <stdint.h>
+
+#include "base/wire.h"
+#include "schemas/records.h"
+
+enum { CONTROL_VERSION = 1, CONTROL_FD = 3 };
+
+enum control_operation {
+    CONTROL_SETUP = 1,
+    CONTROL_LISTENING,
+    CONTROL_CONNECT,
+    CONTROL_READY,
+    CONTROL_START,
+    CONTROL_PROGRESS,
+    CONTROL_DONE,
+    CONTROL_COLLECT,
+    CONTROL_REPORT,
+    CONTROL_PEER,
+    CONTROL_QUIT,
+    CONTROL_FAILURE,
+    CONTROL_OPERATION_END
+};
+
+struct control_layer {
+    uint32_t width;
+};
+struct control_value {
+    double value;
+};
+struct control_node {          /* the roster: one row a node, workers first, then servers */
+    const char *name;
+    uint32_t role;             /* enum node_role */
+    uint32_t address;          /* IPv4, host byte order */
+    int64_t path_ns;           /* one-way delay from the receiver of this message to that node */
+    uint64_t path_bps;         /* payload bits a second on that path; 0: not limited */
+    double slow_factor;        /* multiplies that worker's drawn compute times */
+};
+struct control_distribution {  /* struct distribution */
+    uint32_t kind;
+    double value_ns, mean_ns, shift_ns, mu, sigma, unit_ns, scale_ns, shape;
+};
+struct control_setup {
+    uint32_t node;             /* index into nodes */
+    const struct control_node *nodes;
+    uint32_t node_count;
+    uint32_t port;             /* TCP, the same on every node */
+    uint64_t seed;             /* of this trial */
+    uint32_t cell;
+    const char *scheme;
+    const struct control_value *values; /* the scheme's parameters, in its table's order */
+    uint32_t value_count;
+    uint32_t model, dataset, gradients; /* enum model_kind, dataset_kind, gradient_kind */
+    const char *dataset_path;
+    const struct control_layer *layers;
+    uint32_t layer_count;
+    uint32_t batch;
+    double learning_rate;
+    uint32_t rounds;           /* warm-up rounds included */
+    uint32_t warmup_rounds;
+    uint32_t evaluate_every;
+    uint64_t size_bytes;       /* synthetic */
+    struct control_distribution compute_time;
+    uint32_t record_spans;     /* 0 or 1 */
+    const uint8_t *prepared;   /* what the scheme's prepare() made */
+    uint32_t prepared_bytes;
+};
+struct control_listening {
+    const char *blas;          /* "OpenBLAS 0.3.21 Haswell" or "" */
+    double gradient_ns;        /* real work of one gradient, measured while idle; 0: not a worker */
+    uint64_t parameter_count;  /* floats in the model */
+};
+struct control_start {
+    int64_t start_ns;          /* CLOCK_MONOTONIC */
+};
+struct control_progress {
+    uint32_t rounds_done;
+};
+struct control_report {
+    const struct round_record *rounds;
+    uint32_t round_count;
+    const struct span_record *spans;
+    uint32_t span_count;
+    const struct evaluation_record *evaluations;
+    uint32_t evaluation_count;
+    struct node_counters counters;
+    const uint8_t *model_sha256; /* of the final model's bytes; NULL and 0 where there is none */
+    uint32_t model_sha256_bytes;
+};
+struct control_peer {
+    uint32_t node;
+    uint32_t lost;             /* 1: lost */
+};
+struct control_failure {
+    uint32_t round;
+    const char *text;
+};
+
+struct control_row {
+    const char *name;
+    const struct wire_table *body; /* NULL: empty body */
+    int from_agent;                /* 0: controller to agent */
+};
+extern const struct control_row control_operations[CONTROL_OPERATION_END]; /* row 0 is empty */
+
+#endif

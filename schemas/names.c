@@ -1,0 +1,20 @@
+/* names.c: the string tables of names.h. */
+#include "schemas/names.h"
+
+#include <assert.h>
+
+#define TABLE(name, count, ...)                                                                                                     \
+    const char *const name[(count) + 1] = {__VA_ARGS__, 0};                                                                         \
+    static_assert(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) == (count), #name " has one string per value")
+
+TABLE(world_names, WORLD_COUNT, "emulated", "virtual");
+TABLE(engine_names, ENGINE_COUNT, "auto", "netem", "relay", "none");
+TABLE(shape_names, SHAPE_COUNT, "star");
+TABLE(model_names, MODEL_COUNT, "softmax", "mlp", "synthetic");
+TABLE(dataset_names, DATASET_COUNT, "fashion-mnist");
+TABLE(gradient_names, GRADIENTS_COUNT, "real", "none");
+TABLE(distribution_names, DISTRIBUTION_COUNT, "measured", "constant", "exponential", "shifted-exponential", "lognormal", "pareto");
+TABLE(role_names, ROLE_COUNT, "worker", "server");
+TABLE(span_names, SPAN_COUNT, "compute", "send", "receive", "reduce", "apply", "wait", "evaluate");
+TABLE(trial_status_names, TRIAL_STATUS_COUNT, "planned", "running", "finished", "failed", "interrupted");
+TABLE(fidelity_names, FIDELITY_COUNT, "faithful", "degraded", "void");
