@@ -1,0 +1,21 @@
+/* netem/shaping.h: how a rate becomes tbf's numbers. Pure arithmetic; docs/emulator.md explains the choice.
+ *
+ * A GSO packet larger than the burst is cut into MTU packets by tbf (costly); a burst that holds a whole 64 KiB packet lets short messages
+ * through far above the rate. So the sender's gso_max_size is lowered to about 100 us worth of the rate (at least two segments, at most
+ * 64 KiB), and burst = gso_max_size + rate x 80 us of timer slack. */
+#ifndef LAGGARD_NETEM_SHAPING_H
+#define LAGGARD_NETEM_SHAPING_H
+
+#include <stdint.h>
+
+struct shaping {
+    uint64_t rate_bytes_per_second;
+    uint32_t burst_bytes;
+    uint32_t limit_bytes;   /* tbf's limit: queue + burst */
+    uint32_t gso_max_bytes;
+};
+struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu);
+/* The queue where none is given: max(rate x 12 ms, 150 kB). */
+uint64_t shaping_default_queue_bytes(uint64_t rate_bps);
+
+#endif

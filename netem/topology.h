@@ -1,0 +1,35 @@
+/* netem/topology.h: shapes to graphs. A star has a router in the centre; node i hangs on link i; addresses are 10.64.0.1 + i. */
+#ifndef LAGGARD_NETEM_TOPOLOGY_H
+#define LAGGARD_NETEM_TOPOLOGY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schemas/settings.h"
+#include "schemas/topology.h"
+
+struct arena;
+struct err;
+struct text;
+
+/* One host for each worker (w0, w1 ...), then one for each server (s0 ...). The graph lives in the arena. Refuses (ERR_USAGE) what has no
+ * addresses or could not work: more hosts than addresses, a queue below one frame, a delay over what an engine holds. */
+int topology_build(const struct settings *settings, int workers, int servers, struct arena *arena, struct topology *topology,
+                   struct err *err);
+
+/* The way from host to host: the sum of the one-way delays and the narrowest rate (0: not limited) along the route. */
+struct topology_path {
+    int64_t delay_ns;
+    uint64_t rate_bps;
+    int hops; /* links */
+};
+struct topology_path topology_path(const struct topology *topology, int from_host, int to_host);
+
+/* Payload share of a rate: (mtu - 52) / (mtu + 14), TCP over IPv4 with timestamps, frames without preamble, FCS and gap. */
+double topology_payload_share(int mtu);
+
+/* A canonical text of everything that decides how the network behaves: equal texts, equal networks. Used to measure each distinct
+ * topology once a campaign. */
+void topology_describe(const struct topology *topology, struct text *out);
+
+#endif
