@@ -1,0 +1,40 @@
+/* agents/model.h: trainable models behind one interface. A model is a flat vector of float32 parameters (layer after layer, weights row-major
+ * [outputs][inputs], then biases) and functions on it. One row of the model table a kind. */
+#ifndef LAGGARD_AGENTS_MODEL_H
+#define LAGGARD_AGENTS_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "schemas/settings.h"
+
+struct arena;
+struct dataset;
+struct err;
+struct model;
+
+/* dataset may be NULL for MODEL_SYNTHETIC. maximum_batch sizes the work space, so that gradients allocate nothing. */
+struct model *model_new(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch,
+                        struct arena *arena, struct err *err);
+size_t model_parameter_count(const struct model *model);
+/* The same without data: for plans and predictions. Inputs and classes are the data set's. */
+size_t model_parameter_count_of(const struct workload_settings *workload);
+/* Layers as ranges of parameters, in the order in which backward finishes them (last layer first). */
+int model_part_count(const struct model *model);
+void model_part(const struct model *model, int part, size_t *first, size_t *count);
+/* Glorot-uniform weights, zero biases. */
+void model_initialise(const struct model *model, struct rng *rng, float *parameters);
+/* Mean gradient and mean loss (cross-entropy, nats) over the samples indexes[0..count). Calls part_done after each part, when not NULL. */
+double model_gradient(struct model *model, const float *parameters, const uint32_t *indexes, int count, float *gradient,
+                      void (*part_done)(void *context, int part), void *context);
+/* Over a whole split; 0 .. 1. */
+void model_evaluate(struct model *model, const float *parameters, const struct dataset *dataset, double *loss, double *accuracy);
+
+/* Matrix kernels: OpenBLAS when blas_load() found it, else a naive one in fixed order (always used where results must be equal to the bit on
+ * every machine). */
+int blas_load(const char **description, struct err *err); /* dlopen; description: "OpenBLAS 0.3.21 Haswell" */
+void blas_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
+                int ldb, float beta, float *c, int ldc); /* row-major */
+
+#endif

@@ -1,0 +1,113 @@
+/* agents/scheme.h: the scheme interface. A scheme is an event-driven state machine, one file in agents/schemes/, one const struct scheme in
+ * the table. Parser, help, documentation, predictions and tests read the same rows. A scheme sees only struct node (node.h): it does not
+ * know which world carries it. */
+#ifndef LAGGARD_AGENTS_SCHEME_H
+#define LAGGARD_AGENTS_SCHEME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schemas/prediction.h"
+#include "schemas/settings.h"
+
+struct err;
+struct node;
+struct message;
+struct landing;
+struct buffer;
+struct task_result;
+
+enum scheme_family { FAMILY_SERVER, FAMILY_ALLREDUCE, FAMILY_LOCAL, FAMILY_DECENTRALISED, FAMILY_CODED, FAMILY_COUNT };
+enum scheme_flags {
+    SCHEME_NEEDS_VALUES = 1,       /* refuses gradients: none */
+    SCHEME_SURVIVES_PEER_LOSS = 2, /* a lost node is recorded and the trial goes on */
+    SCHEME_ASYNCHRONOUS = 4,       /* a round is one server update */
+};
+enum peer_state { PEER_LOST = 1 };
+
+enum param_unit { PARAM_COUNT, PARAM_BYTES, PARAM_TIME, PARAM_NUMBER, PARAM_CHOICE, PARAM_BOOL };
+struct param {
+    const char *name;
+    enum param_unit unit;              /* how the campaign file writes it; values: bytes, ns, index of the choice, 0 or 1 */
+    double minimum, maximum, standard; /* `standard` is the default */
+    const char *const *choices;        /* PARAM_CHOICE: NULL-terminated */
+    const char *help;
+};
+
+struct path { /* between two nodes; one way */
+    double latency_ns;
+    double bytes_per_second; /* payload rate of the narrowest link; INFINITY: not limited */
+};
+
+/* Everything a scheme may know about its cell. The same on every node; const for the life of the trial. */
+struct scheme_setup {
+    const struct scheme *scheme;
+    int workers, servers, nodes;      /* nodes = workers + servers; workers are 0 .. workers-1, servers follow */
+    double values[SCHEME_PARAMS_MAX]; /* in the order of scheme->params */
+    size_t parameter_count;           /* floats in the model; gradient bytes = 4 x this */
+    double learning_rate;
+    int batch;
+    int rounds;          /* warm-up included; a synchronous scheme stops by itself after this many */
+    bool values_carried; /* false: gradients: none */
+    uint64_t seed;
+    uint32_t cell;
+    const uint8_t *prepared; /* what prepare() made, or NULL */
+    size_t prepared_bytes;
+    /* One-way path; from and to are node indexes. */
+    struct path (*path)(const void *context, int from, int to);
+    const void *path_context;
+    /* For predictions: */
+    const struct distribution *compute_time;
+    const double *slow_factors; /* one a worker, NULL: all 1 */
+    double gradient_ns;         /* measured real work c: predictions use E[max(X, c)]; 0: unknown */
+    double reduce_ns_per_byte;  /* gamma */
+    double message_ns;          /* per-message cost: system call and wake-up */
+};
+
+struct blob {
+    uint8_t *bytes; /* malloc'd by prepare(), freed by the caller */
+    size_t length;
+};
+
+struct scheme {
+    const char *name, *summary, *source; /* source: paper, section */
+    const char *formula;                 /* of the predicted round time, for `laggard schemes` */
+    enum scheme_family family;
+    unsigned flags;
+    const struct param *params;
+    int param_count;
+    size_t state_bytes; /* zeroed memory that node_state() returns */
+    /* How many dedicated server nodes these parameters ask for. NULL: none. */
+    int (*servers)(int workers, const double *values);
+    /* Refuses what cannot work, with the allowed range. NULL: anything goes. */
+    int (*check)(const struct scheme_setup *setup, struct err *err);
+    /* Once a cell, in the controller: codes, matchings. NULL: nothing. */
+    int (*prepare)(const struct scheme_setup *setup, struct blob *blob, struct err *err);
+    /* Whether these two nodes ever exchange messages (symmetric): connections are made accordingly. NULL: all pairs. */
+    bool (*talks)(const struct scheme_setup *setup, int node, int peer);
+
+    /* On one node, all on one thread, never re-entered. Any may be NULL except start. */
+    void (*prepare_node)(struct node *node); /* allocate everything (node_alloc); before the clock starts */
+    void (*start)(struct node *node);
+    void (*on_task)(struct node *node, const struct task_result *result);
+    /* A header has come: say where its payload shall land (default: a pool buffer). */
+    struct landing (*on_header)(struct node *node, const struct message *message);
+    void (*on_message)(struct node *node, const struct message *message);
+    void (*on_sent)(struct node *node, struct buffer *buffer); /* the world needs the buffer's bytes no longer */
+    void (*on_timer)(struct node *node, int timer);
+    void (*on_peer)(struct node *node, int peer, enum peer_state state);
+    void (*stop)(struct node *node);
+    /* The model as this node would hand it out now (own, the server's, an average); NULL result: this node has none. */
+    const float *(*model_to_evaluate)(struct node *node);
+    void (*predict)(const struct scheme_setup *setup, struct prediction *prediction);
+};
+
+/* The table. */
+int scheme_count(void);
+const struct scheme *scheme_at(int index);
+const struct scheme *scheme_find(const char *name); /* NULL: unknown */
+int scheme_servers(const struct scheme *scheme, int workers, const double *values);
+bool scheme_talks(const struct scheme_setup *setup, int node, int peer);
+
+#endif
