@@ -26,7 +26,7 @@ struct option_row {
     size_t offset;              /* into the target struct */
     const char *value_name;     /* for help: FILE, N */
     const char *help;
-    int64_t minimum, maximum;
+    int64_t minimum, maximum;   /* both 0: no limit (a time is then not negative) */
     const char *const *choices; /* NULL-terminated */
 };
 /* A command's grammar: `usage` is the line after "laggard NAME " ("FILE [--db DB] ..."). */

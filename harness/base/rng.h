@@ -32,7 +32,7 @@ void rng_philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_
 uint32_t rng_u32(struct rng *rng);
 uint64_t rng_u64(struct rng *rng);
 uint32_t rng_below(struct rng *rng, uint32_t bound); /* uniform on 0..bound-1, unbiased; bound >= 1 */
-double rng_uniform(struct rng *rng);                 /* open interval (0, 1), 53 bits */
+double rng_uniform(struct rng *rng);                 /* open interval (0, 1): odd multiples of 2^-53 */
 double rng_exponential(struct rng *rng);             /* mean 1 */
 double rng_normal(struct rng *rng);                  /* mean 0, variance 1; Box-Muller, one value a call */
 

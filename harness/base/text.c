@@ -1,0 +1,127 @@
+/* text.c: a growing string on the heap. */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static _Noreturn void out_of_memory(size_t bytes)
+{
+    fprintf(stderr, "laggard: out of memory (a text of %zu bytes)\n", bytes);
+    _exit(err_exit_code(ERR_HOST));
+}
+
+void text_free(struct text *text)
+{
+    free(text->bytes);
+    *text = (struct text){0};
+}
+
+/* Makes room for `more` bytes and the NUL. */
+static void reserve(struct text *text, size_t more)
+{
+    if (more > (size_t)PTRDIFF_MAX - 1 - text->length)
+        out_of_memory(more);
+    size_t needed = text->length + more + 1;
+    if (needed <= text->capacity)
+        return;
+    size_t capacity = text->capacity < 64 ? 64 : text->capacity + text->capacity / 2;
+    if (capacity < needed)
+        capacity = needed;
+    char *bytes = realloc(text->bytes, capacity);
+    if (!bytes)
+        out_of_memory(capacity);
+    text->bytes = bytes;
+    text->capacity = capacity;
+}
+
+void text_add_bytes(struct text *text, const char *bytes, size_t length)
+{
+    reserve(text, length);
+    if (length)
+        memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+void text_add(struct text *text, const char *string)
+{
+    text_add_bytes(text, string, strlen(string));
+}
+
+void text_printf(struct text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    reserve(text, 63);
+    size_t room = text->capacity - text->length;
+    int length = vsnprintf(text->bytes + text->length, room, format, arguments);
+    va_end(arguments);
+    if (length > 0 && (size_t)length >= room) {
+        reserve(text, (size_t)length);
+        vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+    }
+    va_end(again);
+    if (length > 0)
+        text->length += (size_t)length;
+    text->bytes[text->length] = '\0';
+}
+
+/* Reads one code point at `*cursor` and moves past it; a byte that is not UTF-8 counts as a code point of its own. */
+static uint32_t next_code_point(const unsigned char **cursor)
+{
+    const unsigned char *p = *cursor;
+    uint32_t code = *p++;
+    int following = code >= 0xf0 && code < 0xf8 ? 3 : code >= 0xe0 && code < 0xf0 ? 2 : code >= 0xc0 && code < 0xe0 ? 1 : 0;
+    if (following)
+        code &= 0x3fu >> following;
+    for (; following && (*p & 0xc0) == 0x80; following--)
+        code = code << 6 | (*p++ & 0x3fu);
+    *cursor = p;
+    return code;
+}
+
+static bool is_combining(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x0300, 0x036f}, /* combining diacritical marks */
+        {0x0483, 0x0489}, /* Cyrillic */
+        {0x0591, 0x05bd}, /* Hebrew points */
+        {0x064b, 0x065f}, /* Arabic marks */
+        {0x1ab0, 0x1aff}, /* marks, extended */
+        {0x1dc0, 0x1dff}, /* marks, supplement */
+        {0x200b, 0x200f}, /* zero width space, joiners, direction marks */
+        {0x20d0, 0x20ff}, /* marks for symbols */
+        {0xfe00, 0xfe0f}, /* variation selectors */
+        {0xfe20, 0xfe2f}, /* half marks */
+    };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
+size_t text_width(const char *utf8)
+{
+    size_t width = 0;
+    for (const unsigned char *cursor = (const unsigned char *)utf8; *cursor;)
+        if (!is_combining(next_code_point(&cursor)))
+            width++;
+    return width;
+}
+
+void text_pad_to(struct text *text, size_t column)
+{
+    reserve(text, 0);
+    text->bytes[text->length] = '\0';
+    const char *newline = memrchr(text->bytes, '\n', text->length);
+    for (size_t width = text_width(newline ? newline + 1 : text->bytes); width < column; width++)
+        text_add_bytes(text, " ", 1);
+}
