@@ -1,0 +1,51 @@
+/* shaping.c: turns a rate into the numbers of tbf and of the sender's device. */
+#include "netem/shaping.h"
+
+enum {
+    GSO_WORTH_US = 100,  /* a burst of short messages may run this far ahead of the rate */
+    TIMER_SLACK_US = 80, /* tbf's watchdog wakes up that late; what the bucket cannot hold by then is lost rate */
+    GSO_MOST_BYTES = 65536,
+    TCP_HEADER_ROOM = 512, /* the kernel takes its largest TCP header off gso_max_size before it counts segments */
+    SEGMENTS_LEAST = 2,
+    FRAME_HEADER_BYTES_L2 = 14,
+    QUEUE_WORTH_MS = 12,
+    QUEUE_LEAST_BYTES = 150000,
+};
+
+static uint64_t bytes_in_us(uint64_t bytes_per_second, uint64_t microseconds)
+{
+    return (uint64_t)((unsigned __int128)bytes_per_second * microseconds / 1000000);
+}
+
+static uint64_t at_most(uint64_t value, uint64_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu)
+{
+    if (rate_bps == 0)
+        return (struct shaping){0};
+    uint64_t rate = rate_bps / 8 > 0 ? rate_bps / 8 : 1;
+    uint64_t two_segments = (uint64_t)SEGMENTS_LEAST * (uint64_t)mtu + TCP_HEADER_ROOM;
+    uint64_t gso = at_most(bytes_in_us(rate, GSO_WORTH_US), GSO_MOST_BYTES);
+    if (gso < two_segments)
+        gso = at_most(two_segments, GSO_MOST_BYTES);
+    /* On the wire every segment of a GSO packet carries its own headers, and tbf counts them: the bucket must hold that too. */
+    uint64_t wire = gso + (gso / (uint64_t)mtu + 1) * (FRAME_HEADER_BYTES_L2 + 52);
+    uint64_t burst = gso + bytes_in_us(rate, TIMER_SLACK_US);
+    if (burst < wire)
+        burst = wire;
+    return (struct shaping){
+        .rate_bytes_per_second = rate,
+        .burst_bytes = (uint32_t)at_most(burst, UINT32_MAX),
+        .limit_bytes = (uint32_t)at_most(queue_bytes + burst, UINT32_MAX),
+        .gso_max_bytes = (uint32_t)gso,
+    };
+}
+
+uint64_t shaping_default_queue_bytes(uint64_t rate_bps)
+{
+    uint64_t worth = (uint64_t)((unsigned __int128)rate_bps * QUEUE_WORTH_MS / 8000);
+    return worth > QUEUE_LEAST_BYTES ? worth : QUEUE_LEAST_BYTES;
+}
