@@ -90,6 +90,7 @@ static const struct wire_field setup_fields[] = {
     WIRE_FIELD(control_setup, dataset, WIRE_U32, "enum dataset_kind"),
     WIRE_FIELD(control_setup, gradients, WIRE_U32, "enum gradient_kind"),
     WIRE_FIELD(control_setup, dataset_path, WIRE_STRING, "folder of the IDX files"),
+    WIRE_FIELD(control_setup, dataset_fd, WIRE_U32, "descriptor of the shared data set, 0: none"),
     WIRE_LIST(control_setup, layers, layer_count, &layer_table, "hidden layers"),
     WIRE_FIELD(control_setup, batch, WIRE_U32, "samples a worker and round"),
     WIRE_FIELD(control_setup, learning_rate, WIRE_F64, "learning rate"),
@@ -137,10 +138,16 @@ static const struct wire_field failure_fields[] = {
 static const struct wire_table failure_table = WIRE_TABLE(control_failure, failure_fields);
 
 const struct control_row control_operations[CONTROL_OPERATION_END] = {
-    [CONTROL_SETUP] = {"setup", &setup_table, 0},         [CONTROL_LISTENING] = {"listening", &listening_table, 1},
-    [CONTROL_CONNECT] = {"connect", 0, 0},                [CONTROL_READY] = {"ready", 0, 1},
-    [CONTROL_START] = {"start", &start_table, 0},         [CONTROL_PROGRESS] = {"progress", &progress_table, 1},
-    [CONTROL_DONE] = {"done", 0, 1},                      [CONTROL_COLLECT] = {"collect", 0, 0},
-    [CONTROL_REPORT] = {"report", &report_table, 1},      [CONTROL_PEER] = {"peer", &peer_table, 0},
-    [CONTROL_QUIT] = {"quit", 0, 0},                      [CONTROL_FAILURE] = {"failure", &failure_table, 1},
+    [CONTROL_SETUP] = {"setup", &setup_table, 0},
+    [CONTROL_LISTENING] = {"listening", &listening_table, 1},
+    [CONTROL_CONNECT] = {"connect", 0, 0},
+    [CONTROL_READY] = {"ready", 0, 1},
+    [CONTROL_START] = {"start", &start_table, 0},
+    [CONTROL_PROGRESS] = {"progress", &progress_table, 1},
+    [CONTROL_DONE] = {"done", 0, 1},
+    [CONTROL_COLLECT] = {"collect", 0, 0},
+    [CONTROL_REPORT] = {"report", &report_table, 1},
+    [CONTROL_PEER] = {"peer", &peer_table, 0},
+    [CONTROL_QUIT] = {"quit", 0, 0},
+    [CONTROL_FAILURE] = {"failure", &failure_table, 1},
 };

@@ -47,50 +47,52 @@ struct control_layer {
 struct control_value {
     double value;
 };
-struct control_node {          /* the roster: one row a node, workers first, then servers */
+struct control_node { /* the roster: one row a node, workers first, then servers */
     const char *name;
-    uint32_t role;             /* enum node_role */
-    uint32_t address;          /* IPv4, host byte order */
-    int64_t path_ns;           /* one-way delay from the receiver of this message to that node */
-    uint64_t path_bps;         /* payload bits a second on that path; 0: not limited */
-    double slow_factor;        /* multiplies that worker's drawn compute times */
+    uint32_t role;      /* enum node_role */
+    uint32_t address;   /* IPv4, host byte order */
+    int64_t path_ns;    /* one-way delay from the receiver of this message to that node */
+    uint64_t path_bps;  /* payload bits a second on that path; 0: not limited */
+    double slow_factor; /* multiplies that worker's drawn compute times */
 };
-struct control_distribution {  /* struct distribution */
+struct control_distribution { /* struct distribution */
     uint32_t kind;
     double value_ns, mean_ns, shift_ns, mu, sigma, unit_ns, scale_ns, shape;
 };
 struct control_setup {
-    uint32_t node;             /* index into nodes */
+    uint32_t node; /* index into nodes */
     const struct control_node *nodes;
     uint32_t node_count;
-    uint32_t port;             /* TCP, the same on every node */
-    uint64_t seed;             /* of this trial */
+    uint32_t port; /* TCP, the same on every node */
+    uint64_t seed; /* of this trial */
     uint32_t cell;
     const char *scheme;
     const struct control_value *values; /* the scheme's parameters, in its table's order */
     uint32_t value_count;
     uint32_t model, dataset, gradients; /* enum model_kind, dataset_kind, gradient_kind */
     const char *dataset_path;
+    uint32_t
+        dataset_fd; /* descriptor of the data set that the controller unpacked once for all agents; 0: none, read dataset_path */
     const struct control_layer *layers;
     uint32_t layer_count;
     uint32_t batch;
     double learning_rate;
-    uint32_t rounds;           /* warm-up rounds included */
+    uint32_t rounds; /* warm-up rounds included */
     uint32_t warmup_rounds;
     uint32_t evaluate_every;
-    uint64_t size_bytes;       /* synthetic */
+    uint64_t size_bytes; /* synthetic */
     struct control_distribution compute_time;
-    uint32_t record_spans;     /* 0 or 1 */
-    const uint8_t *prepared;   /* what the scheme's prepare() made */
+    uint32_t record_spans;   /* 0 or 1 */
+    const uint8_t *prepared; /* what the scheme's prepare() made */
     uint32_t prepared_bytes;
 };
 struct control_listening {
-    const char *blas;          /* "OpenBLAS 0.3.21 Haswell" or "" */
-    double gradient_ns;        /* real work of one gradient, measured while idle; 0: not a worker */
-    uint64_t parameter_count;  /* floats in the model */
+    const char *blas;         /* "OpenBLAS 0.3.21 Haswell" or "" */
+    double gradient_ns;       /* real work of one gradient, measured while idle; 0: not a worker */
+    uint64_t parameter_count; /* floats in the model */
 };
 struct control_start {
-    int64_t start_ns;          /* CLOCK_MONOTONIC */
+    int64_t start_ns; /* CLOCK_MONOTONIC */
 };
 struct control_progress {
     uint32_t rounds_done;
@@ -108,7 +110,7 @@ struct control_report {
 };
 struct control_peer {
     uint32_t node;
-    uint32_t lost;             /* 1: lost */
+    uint32_t lost; /* 1: lost */
 };
 struct control_failure {
     uint32_t round;

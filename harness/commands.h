@@ -1,0 +1,19 @@
+/* harness/commands.h: the command table: one row and one cmd_*.c a command. */
+#ifndef LAGGARD_HARNESS_COMMANDS_H
+#define LAGGARD_HARNESS_COMMANDS_H
+
+struct err;
+
+struct command {
+    const char *name, *summary;
+    /* argv[0] is the command's name. 0, or a negative enum err_kind with a sentence in err. */
+    int (*run)(int argc, char **argv, struct err *err);
+};
+
+int cmd_run(int argc, char **argv, struct err *err);
+int cmd_plan(int argc, char **argv, struct err *err);
+int cmd_schemes(int argc, char **argv, struct err *err);
+int cmd_fields(int argc, char **argv, struct err *err);
+int cmd_doctor(int argc, char **argv, struct err *err);
+
+#endif

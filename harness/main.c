@@ -1,0 +1,73 @@
+/* main.c: the program `laggard`: finds the command in the table, runs it, turns an error into a sentence and an exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "harness/build_info.h"
+#include "harness/commands.h"
+
+static const struct command commands[] = {
+    {"run", "run a campaign and store every timing", cmd_run},
+    {"plan", "print every cell and trial of a campaign with its prediction; run nothing", cmd_plan},
+    {"schemes", "list the schemes with parameters, formulas and sources", cmd_schemes},
+    {"fields", "list the fields of a campaign file", cmd_fields},
+    {"doctor", "say what this host can do, and the remedy for what it cannot", cmd_doctor},
+};
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static void print_usage(FILE *stream)
+{
+    fprintf(stream, "Usage: laggard COMMAND [OPTIONS]\n\nlaggard emulates networks on one host and measures how distributed "
+                    "training behaves on "
+                    "them.\n\nCommands:\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(stream, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(stream, "\n`laggard COMMAND --help` explains a command. `laggard --version` names the build.\n");
+}
+
+static const struct command *find_command(const char *name, struct err *err)
+{
+    const char *names[COMMAND_COUNT];
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    const char *near = options_nearest(name, names, COMMAND_COUNT);
+    if (near)
+        err_set(err, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
+    else
+        err_set(err, ERR_USAGE, "unknown command '%s'; `laggard --help` lists the commands", name);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    log_set_prefix("laggard");
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_usage(stderr);
+        return err_exit_code(ERR_USAGE);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("laggard %s (%s)\n", build_info_version, build_info_revision);
+        return 0;
+    }
+    struct err err = {0};
+    const struct command *command = find_command(argv[1], &err);
+    int result = command ? command->run(argc - 1, argv + 1, &err) : -ERR_USAGE;
+    if (result < 0 && err.text[0])
+        log_error("%s", err.text);
+    if (fflush(stdout) != 0 && result == 0) {
+        log_error("writing the result to standard output failed: check where it goes");
+        result = -ERR_HOST;
+    }
+    return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
+}

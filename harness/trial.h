@@ -1,0 +1,39 @@
+/* harness/trial.h: one trial from nothing to its rows in the database: fabric, agents, rounds, verdict. */
+#ifndef LAGGARD_HARNESS_TRIAL_H
+#define LAGGARD_HARNESS_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "netem/fabric.h"
+#include "results/store.h"
+#include "schemas/plan.h"
+
+struct err;
+
+/* What stays the same over a campaign. */
+struct trial_context {
+    struct store *store;           /* NULL: nothing is stored (benchmarks) */
+    int64_t campaign_id;
+    const char *agent_path;
+    int dataset_fd;                /* -1: no cell needs it */
+    int signal_fd;                 /* SIGINT, SIGTERM */
+    void (*progress)(void *context, uint32_t rounds_done);
+    void *progress_context;
+};
+
+struct trial_outcome {
+    enum trial_status status;
+    enum fidelity fidelity;
+    char reason[1024];             /* of failed, interrupted, degraded, void */
+    struct prediction predicted;
+    double round_median_ns, round_mean_ns; /* measured rounds; NAN when failed */
+    int64_t fabric_ns, setup_ns;
+};
+
+/* 0 also when the trial failed (the outcome and the database say so); negative only when the campaign cannot go on: the store refused, or
+ * ERR_INTERRUPTED after the interrupted trial was stored. checks: measured links of this cell's topology, NULL when unknown. */
+int trial_run(const struct trial_context *context, const struct cell *cell, const struct trial_plan *plan, enum engine_kind engine,
+              const struct link_check *checks, struct trial_outcome *outcome, struct err *err);
+
+#endif
