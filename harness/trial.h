@@ -13,11 +13,11 @@ struct err;
 
 /* What stays the same over a campaign. */
 struct trial_context {
-    struct store *store;           /* NULL: nothing is stored (benchmarks) */
+    struct store *store; /* NULL: nothing is stored (benchmarks) */
     int64_t campaign_id;
     const char *agent_path;
-    int dataset_fd;                /* -1: no cell needs it */
-    int signal_fd;                 /* SIGINT, SIGTERM */
+    int dataset_fd; /* -1: no cell needs it */
+    int signal_fd;  /* SIGINT, SIGTERM */
     void (*progress)(void *context, uint32_t rounds_done);
     void *progress_context;
 };
@@ -25,7 +25,7 @@ struct trial_context {
 struct trial_outcome {
     enum trial_status status;
     enum fidelity fidelity;
-    char reason[1024];             /* of failed, interrupted, degraded, void */
+    char reason[1024]; /* of failed, interrupted, degraded, void */
     struct prediction predicted;
     double round_median_ns, round_mean_ns; /* measured rounds; NAN when failed */
     int64_t fabric_ns, setup_ns;

@@ -82,6 +82,7 @@ struct trial_end {
     const struct link_counters *counters; /* one a link; NULL */
     const struct link_check *checks;      /* of this trial's topology; NULL when not measured */
     int link_count;
+    const struct prediction *predicted;          /* replaces the one of trial_begin when not NULL: the real gradient time is known now */
     const struct prediction *predicted_measured; /* NULL when there is none */
     int64_t parameter_count;
 };
