@@ -82,6 +82,17 @@ $(B)/tests/netns/% $(B)/tests/bench/%: $(B)/tests/netns/%.o $(LIBRARIES)
 
 $(B)/netem/%.o $(B)/tests/unit/%.o $(B)/tests/netns/%.o: EXTRA_CFLAGS = $(NL_CFLAGS)
 
+VERSION := 0.1.0
+REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
+$(B)/harness/build_info.o: EXTRA_CFLAGS = -DLAGGARD_VERSION='"$(VERSION)"' -DLAGGARD_REVISION='"$(REVISION)"' \
+	-DLAGGARD_FLAGS='"$(notdir $(CC)) $(strip $(OPTIMISE) $(CFLAGS))"' -DLAGGARD_MODE='"$(MODE)"'
+$(B)/harness/build_info.o: $(B)/revision
+$(B)/revision: FORCE
+	@mkdir -p $(@D)
+	@echo '$(REVISION)' | cmp -s - $@ || echo '$(REVISION)' > $@
+.PHONY: FORCE
+FORCE:
+
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"

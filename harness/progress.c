@@ -1,0 +1,123 @@
+/* progress.c: the bar and the lines; see progress.h. */
+#include "harness/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+enum { BAR_CELLS = 24 };
+
+bool progress_colour(const char *colour_mode, int fd)
+{
+    if (strcmp(colour_mode, "always") == 0)
+        return true;
+    if (strcmp(colour_mode, "never") == 0)
+        return false;
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return !(no_colour && no_colour[0]) && isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void progress_begin(struct progress *progress, const struct plan *plan, double seconds_total, bool quiet, const char *colour_mode)
+{
+    *progress = (struct progress){
+        .quiet = quiet,
+        .terminal = isatty(STDERR_FILENO),
+        .colour = progress_colour(colour_mode, STDERR_FILENO),
+        .plan = plan,
+        .seconds_total = seconds_total > 0 ? seconds_total : 1,
+        .started_ns = clock_now_ns(),
+    };
+}
+
+static void draw_bar(const struct progress *progress, double seconds_now, const char *what)
+{
+    double share = fmin((progress->seconds_done + seconds_now) / progress->seconds_total, 1);
+    double elapsed = (double)(clock_now_ns() - progress->started_ns) / NS_PER_S;
+    char bar[BAR_CELLS + 1], left[32] = "";
+    memset(bar, '.', BAR_CELLS);
+    memset(bar, '#', (size_t)(share * BAR_CELLS));
+    bar[BAR_CELLS] = 0;
+    /* The measured pace once there is one; the prediction until then. */
+    double remaining = share > 0.05 ? elapsed * (1 - share) / share : progress->seconds_total * (1 - share);
+    if (share < 1)
+        snprintf(left, sizeof(left), ", %d:%02d left", (int)remaining / 60, (int)remaining % 60);
+    fprintf(stderr, "\r\033[K%s[%s]%s %d/%d trials%s  %s", progress->colour ? "\033[36m" : "", bar,
+            progress->colour ? "\033[0m" : "", progress->trials_done, progress->plan->trial_count, left, what);
+    fflush(stderr);
+}
+
+void progress_stage(struct progress *progress, const char *what)
+{
+    if (progress->quiet)
+        return;
+    if (progress->terminal)
+        draw_bar(progress, 0, what);
+    else
+        fprintf(stderr, "%s\n", what);
+}
+
+void progress_trial(struct progress *progress, const struct trial_plan *trial, double seconds)
+{
+    progress->trial = trial;
+    progress->seconds_trial = seconds;
+    if (!progress->quiet && progress->terminal)
+        draw_bar(progress, 0, progress->plan->cells[trial->cell].label);
+}
+
+void progress_rounds(void *context, uint32_t rounds_done)
+{
+    struct progress *progress = context;
+    if (progress->quiet || !progress->terminal)
+        return;
+    const struct cell *cell = &progress->plan->cells[progress->trial->cell];
+    int rounds = cell->settings.workload.rounds + cell->settings.warmup_rounds;
+    char what[200];
+    snprintf(what, sizeof(what), "%.150s, round %u of %d", cell->label, rounds_done, rounds);
+    draw_bar(progress, progress->seconds_trial * rounds_done / rounds, what);
+}
+
+static void print_line(const struct progress *progress, const struct trial_outcome *outcome)
+{
+    const struct cell *cell = &progress->plan->cells[progress->trial->cell];
+    fprintf(stderr, "trial %d/%d  %s  repeat %d: ", progress->trials_done, progress->plan->trial_count,
+            cell->label[0] ? cell->label : cell->settings.name, progress->trial->repeat + 1);
+    if (outcome->status != TRIAL_FINISHED) {
+        fprintf(stderr, "%s: %s\n", trial_status_names[outcome->status], outcome->reason);
+        return;
+    }
+    char median[UNITS_TEXT_BYTES], predicted[UNITS_TEXT_BYTES];
+    fprintf(stderr, "round %s", units_show_time(median, sizeof(median), outcome->round_median_ns));
+    if (outcome->predicted.available)
+        fprintf(stderr, ", predicted %s", units_show_time(predicted, sizeof(predicted), outcome->predicted.round_ns));
+    fprintf(stderr, ", %s%s%s\n", fidelity_names[outcome->fidelity], outcome->reason[0] ? ": " : "", outcome->reason);
+}
+
+void progress_trial_done(struct progress *progress, const struct trial_outcome *outcome)
+{
+    progress->trials_done++;
+    progress->seconds_done += progress->seconds_trial;
+    if (progress->quiet)
+        return;
+    bool good = outcome->status == TRIAL_FINISHED && outcome->fidelity == FIDELITY_FAITHFUL;
+    if (progress->terminal && good) {
+        draw_bar(progress, 0, progress->plan->cells[progress->trial->cell].label);
+        return;
+    }
+    if (progress->terminal)
+        fprintf(stderr, "\r\033[K"); /* what went wrong stays above the bar */
+    print_line(progress, outcome);
+}
+
+void progress_end(struct progress *progress)
+{
+    if (!progress->quiet && progress->terminal) {
+        fprintf(stderr, "\r\033[K");
+        fflush(stderr);
+    }
+}
