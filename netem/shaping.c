@@ -7,7 +7,7 @@ enum {
     GSO_MOST_BYTES = 65536,
     TCP_HEADER_ROOM = 512, /* the kernel takes its largest TCP header off gso_max_size before it counts segments */
     SEGMENTS_LEAST = 2,
-    FRAME_HEADER_BYTES_L2 = 14,
+    SEGMENT_HEADER_BYTES = 66, /* Ethernet 14, IPv4 20, TCP with timestamps 32 */
     QUEUE_WORTH_MS = 12,
     QUEUE_LEAST_BYTES = 150000,
 };
@@ -32,7 +32,7 @@ struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu
     if (gso < two_segments)
         gso = at_most(two_segments, GSO_MOST_BYTES);
     /* On the wire every segment of a GSO packet carries its own headers, and tbf counts them: the bucket must hold that too. */
-    uint64_t wire = gso + (gso / (uint64_t)mtu + 1) * (FRAME_HEADER_BYTES_L2 + 52);
+    uint64_t wire = gso + (gso / (uint64_t)mtu + 1) * SEGMENT_HEADER_BYTES;
     uint64_t burst = gso + bytes_in_us(rate, TIMER_SLACK_US);
     if (burst < wire)
         burst = wire;

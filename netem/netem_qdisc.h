@@ -1,0 +1,43 @@
+/* netem_qdisc.h: engine `netem`: the kernel's delay line, on an IFB at the receiver's ingress.
+ *
+ * Theory of operation. At the sender's egress netem would hide the queue from TCP, at a router's egress it would mix senders. So the
+ * receiver's device gets a clsact whose ingress filter (u32, matches everything) redirects each packet to an IFB device of its own; the
+ * IFB's root qdisc is netem; when the delay is over, the packet goes on as if it had just come in from the receiver's device.
+ *
+ * Every message carries the complete set of settings: the kernel keeps what a change does not mention. */
+#ifndef LAGGARD_NETEM_NETEM_QDISC_H
+#define LAGGARD_NETEM_NETEM_QDISC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct netlink;
+struct nl_msg;
+struct nlattr;
+
+struct netem_setting {
+    int64_t delay_ns, jitter_ns;
+    uint32_t limit_packets;
+    bool seeded;   /* PRNG_SEED is sent only when asked for: kernels before 6.6 ignore it */
+    uint64_t seed;
+};
+/* The limit counts packets: what is in flight at the rate in the smallest packets, and what the sender's queue may send after it. */
+uint32_t netem_qdisc_limit(uint64_t rate_bps, int64_t delay_ns, uint64_t queue_bytes);
+
+/* Appends TCA_OPTIONS; 0, or negative when the message has no room. */
+int netem_qdisc_put(struct nl_msg *message, const struct netem_setting *setting);
+/* Appends the TCA_OPTIONS of the filter: match everything, redirect to the egress of device `ifb_index`. */
+int netem_qdisc_put_redirect(struct nl_msg *message, int ifb_index);
+/* Requests clsact and filter on the receiver's device and netem on the IFB, which exists and is still down. */
+void netem_qdisc_add(struct netlink *netlink, int device_index, const char *device, int ifb_index, const char *ifb,
+                     const struct netem_setting *setting);
+
+struct netem_state { /* as the kernel reports it */
+    int64_t delay_ns, jitter_ns;
+    uint32_t limit_packets, loss, duplicate, gap;
+};
+int netem_qdisc_parse(const struct nlattr *options, struct netem_state *state, struct err *err);
+int netem_qdisc_compare(const struct netem_setting *asked, const struct netem_state *state, const char *device, struct err *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* netlink_requests.c: builds the requests that make a namespace's network. Sizes are far below libnl's default message (one page), so
+ * that a builder fails only without memory; the pusher then reports it. */
+#include "netem/netlink.h"
+
+#include <arpa/inet.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <string.h>
+
+enum { CREATE = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL };
+
+/* A message with its family header; NULL without memory. */
+static struct nl_msg *begin(int type, int flags, const void *body, size_t body_bytes)
+{
+    struct nl_msg *message = nlmsg_alloc_simple(type, flags);
+    if (message && nlmsg_append(message, (void *)body, body_bytes, NLMSG_ALIGNTO) < 0) {
+        nlmsg_free(message);
+        return NULL;
+    }
+    return message;
+}
+
+/* Pushes the message if every attribute went in; reports the want of room otherwise. */
+static void finish(struct netlink *netlink, struct nl_msg *message, int code, const char *device, const char *setting)
+{
+    if (code < 0) {
+        nlmsg_free(message);
+        message = NULL;
+    }
+    netlink_push(netlink, message, device, setting);
+}
+
+static int put_address(struct nl_msg *message, int attribute, uint32_t address)
+{
+    return nla_put_u32(message, attribute, htonl(address));
+}
+
+static bool is_zero_mac(const uint8_t mac[NETLINK_MAC_BYTES])
+{
+    static const uint8_t zero[NETLINK_MAC_BYTES];
+    return memcmp(mac, zero, NETLINK_MAC_BYTES) == 0;
+}
+
+/* The settings that creation and change share. */
+static int put_device(struct nl_msg *message, const struct netlink_device *device)
+{
+    int code = 0;
+    if (!is_zero_mac(device->mac))
+        code |= nla_put(message, IFLA_ADDRESS, NETLINK_MAC_BYTES, device->mac);
+    if (device->mtu > 0)
+        code |= nla_put_u32(message, IFLA_MTU, (uint32_t)device->mtu);
+    if (device->queue_packets > 0)
+        code |= nla_put_u32(message, IFLA_TXQLEN, device->queue_packets);
+    if (device->gso_max_bytes > 0) /* up to 64 KiB it sets the limit for IPv4 too, on kernels that keep two */
+        code |= nla_put_u32(message, IFLA_GSO_MAX_SIZE, device->gso_max_bytes);
+    return code;
+}
+
+/* One queue: a qdisc at the root then sees every packet in order, and nothing depends on the host's number of processors. */
+static int put_new_device(struct nl_msg *message, const struct netlink_device *device)
+{
+    return nla_put_string(message, IFLA_IFNAME, device->name) | nla_put_u32(message, IFLA_NUM_TX_QUEUES, 1) |
+           nla_put_u32(message, IFLA_NUM_RX_QUEUES, 1) | put_device(message, device);
+}
+
+static int put_veth(struct nl_msg *message, const struct netlink_device *end, const struct netlink_device *peer, int peer_namespace)
+{
+    int code = put_new_device(message, end);
+    struct nlattr *info = nla_nest_start(message, IFLA_LINKINFO);
+    code |= nla_put_string(message, IFLA_INFO_KIND, "veth");
+    struct nlattr *data = nla_nest_start(message, IFLA_INFO_DATA);
+    struct nlattr *nested_peer = nla_nest_start(message, VETH_INFO_PEER);
+    if (code < 0 || !info || !data || !nested_peer)
+        return -1;
+    struct ifinfomsg peer_info = {.ifi_family = AF_UNSPEC, .ifi_index = peer->index};
+    code |= nlmsg_append(message, &peer_info, sizeof(peer_info), NLMSG_ALIGNTO);
+    code |= put_new_device(message, peer) | nla_put_u32(message, IFLA_NET_NS_FD, (uint32_t)peer_namespace);
+    nla_nest_end(message, nested_peer);
+    nla_nest_end(message, data);
+    nla_nest_end(message, info);
+    return code;
+}
+
+void netlink_add_veth(struct netlink *netlink, const struct netlink_device *end, const struct netlink_device *peer,
+                      int peer_namespace)
+{
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = end->index};
+    struct nl_msg *message = begin(RTM_NEWLINK, CREATE, &body, sizeof(body));
+    finish(netlink, message, message ? put_veth(message, end, peer, peer_namespace) : -1, end->name, "a veth pair");
+}
+
+void netlink_add_ifb(struct netlink *netlink, const struct netlink_device *device)
+{
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = device->index};
+    struct nl_msg *message = begin(RTM_NEWLINK, CREATE, &body, sizeof(body));
+    int code = message ? put_new_device(message, device) : -1;
+    struct nlattr *info = code < 0 ? NULL : nla_nest_start(message, IFLA_LINKINFO);
+    if (info) {
+        code |= nla_put_string(message, IFLA_INFO_KIND, "ifb");
+        nla_nest_end(message, info);
+    }
+    finish(netlink, message, info ? code : -1, device->name, "an ifb device");
+}
+
+void netlink_set_device(struct netlink *netlink, const struct netlink_device *device)
+{
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = device->index};
+    struct nl_msg *message = begin(RTM_NEWLINK, NLM_F_REQUEST, &body, sizeof(body));
+    finish(netlink, message, message ? put_device(message, device) : -1, device->name, "mtu, queue length or gso_max_size");
+}
+
+void netlink_set_up(struct netlink *netlink, int index, const char *device)
+{
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
+    finish(netlink, begin(RTM_NEWLINK, NLM_F_REQUEST, &body, sizeof(body)), 0, device, "the state 'up'");
+}
+
+void netlink_add_altname(struct netlink *netlink, int index, const char *device, const char *altname)
+{
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index};
+    struct nl_msg *message = begin(RTM_NEWLINKPROP, CREATE | NLM_F_APPEND, &body, sizeof(body));
+    struct nlattr *list = message ? nla_nest_start(message, IFLA_PROP_LIST) : NULL;
+    int code = list ? nla_put_string(message, IFLA_ALT_IFNAME, altname) : -1;
+    if (list)
+        nla_nest_end(message, list);
+    finish(netlink, message, code, device, "an alternative name");
+}
+
+void netlink_add_address(struct netlink *netlink, int index, const char *device, uint32_t address, int prefix)
+{
+    struct ifaddrmsg body = {.ifa_family = AF_INET,
+                             .ifa_prefixlen = (unsigned char)prefix,
+                             .ifa_flags = IFA_F_NODAD,
+                             .ifa_scope = RT_SCOPE_UNIVERSE,
+                             .ifa_index = (unsigned)index};
+    struct nl_msg *message = begin(RTM_NEWADDR, CREATE, &body, sizeof(body));
+    int code = message ? put_address(message, IFA_LOCAL, address) | put_address(message, IFA_ADDRESS, address) : -1;
+    finish(netlink, message, code, device, "an address");
+}
+
+void netlink_add_neighbour(struct netlink *netlink, int index, const char *device, uint32_t address,
+                           const uint8_t mac[NETLINK_MAC_BYTES])
+{
+    struct ndmsg body = {.ndm_family = AF_INET, .ndm_ifindex = index, .ndm_state = NUD_PERMANENT};
+    struct nl_msg *message = begin(RTM_NEWNEIGH, CREATE, &body, sizeof(body));
+    int code = message ? put_address(message, NDA_DST, address) | nla_put(message, NDA_LLADDR, NETLINK_MAC_BYTES, mac) : -1;
+    finish(netlink, message, code, device, "a static neighbour");
+}
+
+/* The lock bit makes the metric win over sysctl and setsockopt. */
+static int put_metrics(struct nl_msg *message, const struct netlink_route *route)
+{
+    uint32_t locks = 0;
+    struct nlattr *metrics = nla_nest_start(message, RTA_METRICS);
+    if (!metrics)
+        return -1;
+    int code = 0;
+    if (route->congestion_control) {
+        code |= nla_put_string(message, RTAX_CC_ALGO, route->congestion_control);
+        locks |= 1U << RTAX_CC_ALGO;
+    }
+    if (route->rto_min_ns > 0) {
+        code |= nla_put_u32(message, RTAX_RTO_MIN, (uint32_t)((route->rto_min_ns + 999999) / 1000000));
+        locks |= 1U << RTAX_RTO_MIN;
+    }
+    code |= nla_put_u32(message, RTAX_LOCK, locks);
+    nla_nest_end(message, metrics);
+    return code;
+}
+
+static int put_route(struct nl_msg *message, const struct netlink_route *route)
+{
+    int code = nla_put_u32(message, RTA_OIF, (uint32_t)route->index);
+    if (route->prefix > 0)
+        code |= put_address(message, RTA_DST, route->destination);
+    if (route->gateway)
+        code |= put_address(message, RTA_GATEWAY, route->gateway);
+    if (route->source)
+        code |= put_address(message, RTA_PREFSRC, route->source);
+    if (route->congestion_control || route->rto_min_ns > 0)
+        code |= put_metrics(message, route);
+    return code;
+}
+
+void netlink_add_route(struct netlink *netlink, const struct netlink_route *route)
+{
+    struct rtmsg body = {.rtm_family = AF_INET,
+                         .rtm_dst_len = (unsigned char)route->prefix,
+                         .rtm_table = RT_TABLE_MAIN,
+                         .rtm_protocol = RTPROT_STATIC,
+                         .rtm_scope = route->gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+                         .rtm_type = RTN_UNICAST,
+                         .rtm_flags = route->gateway ? RTNH_F_ONLINK : 0};
+    struct nl_msg *message = begin(RTM_NEWROUTE, CREATE, &body, sizeof(body));
+    finish(netlink, message, message ? put_route(message, route) : -1, route->device,
+           route->congestion_control ? "a route with its congestion control" : "a route");
+}
+
+struct nl_msg *netlink_begin_tc(enum netlink_tc what, int index, uint32_t parent, uint32_t handle, uint32_t info, const char *kind)
+{
+    struct tcmsg body = {
+        .tcm_family = AF_UNSPEC, .tcm_ifindex = index, .tcm_handle = handle, .tcm_parent = parent, .tcm_info = info};
+    struct nl_msg *message = begin(what == NETLINK_FILTER ? RTM_NEWTFILTER : RTM_NEWQDISC, CREATE, &body, sizeof(body));
+    if (message && nla_put_string(message, TCA_KIND, kind) < 0) {
+        nlmsg_free(message);
+        return NULL;
+    }
+    return message;
+}

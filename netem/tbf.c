@@ -1,0 +1,99 @@
+/* tbf.c: tbf's messages. */
+#include "netem/tbf.h"
+
+#include <inttypes.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "netem/netlink.h"
+
+enum {
+    TABLE_ENTRIES = 256,
+    TABLE_CELL_LOG = 3, /* 8 bytes an entry: 2 KiB, a frame of the usual mtu; kernels since 3.8 compute instead of looking up */
+    TABLE_NO_ALIGN = 0xffff, /* -1: a table of upper bounds */
+};
+
+static uint64_t ticks_for(uint64_t bytes, uint64_t bytes_per_second)
+{
+    unsigned __int128 ticks = (unsigned __int128)bytes * 1000000000 / bytes_per_second / PSCHED_TICK_NS;
+    return ticks > UINT32_MAX ? UINT32_MAX : (uint64_t)ticks;
+}
+
+int tbf_put(struct nl_msg *message, const struct shaping *shaping)
+{
+    uint64_t rate = shaping->rate_bytes_per_second;
+    struct tc_tbf_qopt parameters = {
+        .rate = {.cell_log = TABLE_CELL_LOG,
+                 .linklayer = TC_LINKLAYER_ETHERNET,
+                 .cell_align = (short)TABLE_NO_ALIGN,
+                 .rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate},
+        .limit = shaping->limit_bytes,
+        .buffer = (uint32_t)ticks_for(shaping->burst_bytes, rate),
+    };
+    uint32_t table[TABLE_ENTRIES];
+    for (unsigned i = 0; i < TABLE_ENTRIES; i++)
+        table[i] = (uint32_t)ticks_for((uint64_t)(i + 1) << TABLE_CELL_LOG, rate);
+
+    struct nlattr *options = nla_nest_start(message, TCA_OPTIONS);
+    if (!options)
+        return -1;
+    int code = nla_put(message, TCA_TBF_PARMS, sizeof(parameters), &parameters);
+    code |= nla_put_u32(message, TCA_TBF_BURST, shaping->burst_bytes);
+    if (rate > UINT32_MAX)
+        code |= nla_put_u64(message, TCA_TBF_RATE64, rate);
+    code |= nla_put(message, TCA_TBF_RTAB, sizeof(table), table);
+    nla_nest_end(message, options);
+    return code < 0 ? -1 : 0;
+}
+
+void tbf_add(struct netlink *netlink, int index, const char *device, const struct shaping *shaping)
+{
+    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, index, TC_H_ROOT, 0, 0, "tbf");
+    if (message && tbf_put(message, shaping) < 0) {
+        nlmsg_free(message);
+        message = NULL;
+    }
+    netlink_push(netlink, message, device, "a rate (tbf)");
+}
+
+int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err *err)
+{
+    struct nlattr *attributes[TCA_TBF_MAX + 1];
+    struct tc_tbf_qopt parameters;
+    if (!options || nla_parse_nested(attributes, TCA_TBF_MAX, (struct nlattr *)options, NULL) < 0 || !attributes[TCA_TBF_PARMS] ||
+        nla_len(attributes[TCA_TBF_PARMS]) < (int)sizeof(parameters))
+        return err_set(err, ERR_HOST, "the kernel's report of a tbf has no parameters");
+    memcpy(&parameters, nla_data(attributes[TCA_TBF_PARMS]), sizeof(parameters));
+    *state = (struct tbf_state){
+        .rate_bytes_per_second = attributes[TCA_TBF_RATE64] ? nla_get_u64(attributes[TCA_TBF_RATE64]) : parameters.rate.rate,
+        .burst_ticks = parameters.buffer,
+        .limit_bytes = parameters.limit,
+    };
+    return 0;
+}
+
+uint32_t tbf_burst_bytes(const struct tbf_state *state)
+{
+    unsigned __int128 bytes = (unsigned __int128)state->burst_ticks * PSCHED_TICK_NS * state->rate_bytes_per_second / 1000000000;
+    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
+int tbf_compare(const struct shaping *asked, const struct tbf_state *state, const char *device, struct err *err)
+{
+    if (state->rate_bytes_per_second != asked->rate_bytes_per_second)
+        return err_set(err, ERR_HOST, "device %s was asked for a rate of %" PRIu64 " bytes/s, but the kernel set %" PRIu64, device,
+                       asked->rate_bytes_per_second, state->rate_bytes_per_second);
+    if (state->limit_bytes != asked->limit_bytes)
+        return err_set(err, ERR_HOST, "device %s was asked for a queue limit of %u bytes, but the kernel set %u", device,
+                       asked->limit_bytes, state->limit_bytes);
+    uint64_t ticks = ticks_for(asked->burst_bytes, asked->rate_bytes_per_second);
+    uint64_t low = ticks > 0 ? ticks - 1 : 0;
+    if (state->burst_ticks < low || state->burst_ticks > ticks + 1)
+        return err_set(err, ERR_HOST, "device %s was asked for a burst of %u bytes, but the kernel set %u", device,
+                       asked->burst_bytes, tbf_burst_bytes(state));
+    return 0;
+}
