@@ -3,14 +3,17 @@
  * Theory of operation. Each link that needs delay is a pair of TAP devices (IFF_VNET_HDR, offloads on), one in each end's namespace. The
  * rate is tbf's on each TAP's egress, so that what the relay reads is already shaped. One process reads a packet, gives it the deadline
  * max(previous deadline, arrival + delay), and writes it to the other TAP when the deadline has come; packets keep their order. Arrival
- * is taken as soon as the packet can be read; deadlines are logical, so lateness never adds up along a path. Rings are sized before the first packet:
- * rate x (delay + slack) / smallest useful packet, at least 512. Nothing is allocated afterwards. A full ring or a refused write is counted, never
- * silent. The bias from wake-up latency, measured on the idle relay itself, is taken off the deadlines. */
+ * is taken as soon as the packet can be read; deadlines are logical, so lateness never adds up along a path. Packets in flight lie end to
+ * end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus headers. Nothing is allocated
+ * afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency is measured before the first packet
+ * and learned further while running; it is taken off the deadlines, so that the delay is right as a program at each end sees it. A
+ * packet never leaves before it came, and each of the three wake-ups on its way (ours when it comes, ours at the deadline, the
+ * receiver's) takes off at most 300 us. */
 #ifndef LAGGARD_NETEM_RELAY_H
 #define LAGGARD_NETEM_RELAY_H
 
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct err;
 
@@ -18,9 +21,9 @@ enum { RELAY_LATENESS_BUCKETS = 512 }; /* log-linear: 8 buckets an octave from 1
 
 /* One direction's counters, in memory shared between relay and caller; written by the relay only. */
 struct relay_counters {
-    uint64_t packets, bytes;
-    uint64_t ring_full, write_refused, read_failed;
-    int64_t lateness_max_ns;
+    uint64_t packets, bytes;   /* written; frames without the virtio header, a GSO packet is one */
+    uint64_t ring_full, write_refused, read_failed; /* lost: packets, packets, read errors */
+    int64_t lateness_max_ns;   /* of a packet's write after its deadline, the bias taken off */
     uint64_t lateness[RELAY_LATENESS_BUCKETS];
 };
 int64_t relay_lateness_quantile_ns(const struct relay_counters *counters, double quantile); /* -1 without packets */
@@ -38,8 +41,9 @@ struct relay_link {
 /* Bytes of shared memory for `link_count` links; [2 * link + direction] counters follow each other. */
 size_t relay_shared_bytes(int link_count);
 
-/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own. Writes one byte to
- * `control_fd` once packets flow. Takes SCHED_FIFO and timer slack 1 ns where allowed. */
+/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own, with
+ * nonblocking ports. Measures wake-ups for about 40 ms, then writes one byte to `control_fd`: packets flow. Takes SCHED_FIFO and timer
+ * slack 1 ns where allowed. */
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err);
 
 #endif

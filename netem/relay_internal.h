@@ -1,0 +1,90 @@
+/* netem/relay_internal.h: the relay's parts: packet ring, heap of deadlines, lateness buckets, wake-up bias. Pure logic but for
+ * relay_ring_open and relay_bias_measure, so that tests/unit/test_relay.c can drive it without a device. */
+#ifndef LAGGARD_NETEM_RELAY_INTERNAL_H
+#define LAGGARD_NETEM_RELAY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "netem/relay.h"
+
+struct err;
+
+/* --- packet ring (relay_ring.c) ---------------------------------------------------------------------------------------------------- */
+
+enum { RELAY_PACKET_MAX = 66 * 1024 }; /* virtio_net_hdr + Ethernet + the largest GSO packet, rounded up */
+
+struct relay_packet {
+    int64_t deadline_ns;
+    uint32_t length;
+    unsigned char data[]; /* virtio_net_hdr, then the frame */
+};
+
+/* First in, first out, of packets of different sizes that lie one after the other in one piece of memory. A packet begins below
+ * `capacity` and may end in the margin of RELAY_PACKET_MAX bytes behind it, so none is ever split; an empty ring starts again at 0, so
+ * that a link with little in flight stays in cache. */
+struct relay_ring {
+    unsigned char *memory;
+    size_t mapped; /* bytes of memory; 0: memory belongs to someone else */
+    size_t capacity;
+    size_t head, tail; /* the next packet goes to head, the oldest lies at tail */
+    uint64_t count;
+};
+
+/* How many bytes a direction needs: what its rate can bring during the delay and RELAY_SLACK_NS more, with the cost of a header for each
+ * of the smallest packets that the relay could carry in that time. */
+size_t relay_ring_capacity(const struct relay_direction *direction);
+int relay_ring_open(struct relay_ring *ring, size_t capacity, size_t prefault, struct err *err);
+void relay_ring_init(struct relay_ring *ring, void *memory, size_t capacity); /* memory: capacity + RELAY_RING_MARGIN bytes */
+void relay_ring_close(struct relay_ring *ring);
+enum { RELAY_RING_MARGIN = RELAY_PACKET_MAX + 64 };
+
+struct relay_packet *relay_ring_reserve(struct relay_ring *ring); /* room for RELAY_PACKET_MAX; NULL: full. Not yet in the ring */
+void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadline_ns);
+struct relay_packet *relay_ring_oldest(const struct relay_ring *ring); /* NULL: empty */
+void relay_ring_release(struct relay_ring *ring);                      /* drops the oldest */
+
+/* max(previous, arrival + delay - early), never before now: order is kept and no packet leaves before it came. */
+int64_t relay_deadline_ns(int64_t previous_ns, int64_t now_ns, int64_t arrival_ns, int64_t delay_ns, int64_t early_ns);
+
+/* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c) ----------------------------------- */
+
+struct relay_heap {
+    int *direction;       /* [count], heap order */
+    int *position;        /* by direction; -1: not in the heap */
+    int64_t *deadline_ns; /* by direction */
+    int count;
+};
+int relay_heap_open(struct relay_heap *heap, int direction_count, struct err *err);
+void relay_heap_close(struct relay_heap *heap);
+void relay_heap_set(struct relay_heap *heap, int direction, int64_t deadline_ns); /* inserts, or moves */
+void relay_heap_remove(struct relay_heap *heap, int direction);                   /* no-op when it is not there */
+static inline int relay_heap_first(const struct relay_heap *heap)
+{
+    return heap->count > 0 ? heap->direction[0] : -1;
+}
+
+/* --- lateness (relay_lateness.c) ---------------------------------------------------------------------------------------------------- */
+
+unsigned relay_lateness_bucket(int64_t lateness_ns);
+int64_t relay_lateness_bucket_end_ns(unsigned bucket); /* no lateness in the bucket is larger */
+
+/* --- wake-up bias (relay_bias.c) ---------------------------------------------------------------------------------------------------- */
+
+enum { RELAY_IDLE_CLASSES = 12, RELAY_BIAS_MAX_NS = 300000 };
+
+/* How late a sleeping thread wakes, by how long it slept: class c holds sleeps of 32 us x 2^c to twice that. The longer a processor
+ * has been idle, the longer it takes to come back. */
+struct relay_bias {
+    int64_t timer_ns[RELAY_IDLE_CLASSES];   /* from the timer's time to the thread's first instruction */
+    int64_t arrival_ns[RELAY_IDLE_CLASSES]; /* from another thread's write to the same */
+    int64_t delivery_ns;                    /* from our write to the receiver's first instruction, receiver hardly idle */
+};
+unsigned relay_idle_class(int64_t slept_ns);
+/* Takes about 40 ms and a thread of its own for that time. The relay thread must have its priority and slack set already. */
+int relay_bias_measure(struct relay_bias *bias, struct err *err);
+/* A timer that was set `slept_ns` ahead was `late_ns` late: moves the estimate by a sixteenth of the difference. */
+void relay_bias_learn(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns);
+
+#endif
