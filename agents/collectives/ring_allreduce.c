@@ -1,0 +1,308 @@
+/* agents/collectives/ring_allreduce.c: the ring all-reduce, pipelined by segments.
+ *
+ * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib. Comput. 69
+ * (2009); brought to deep learning by Baidu's "Bringing HPC techniques to deep learning" (A. Gibiansky, 2017).
+ *
+ * Theory of operation. N ranks in a ring; rank r receives from r-1 (its left) and sends to r+1 (its right). The vector is cut into N chunks.
+ * An all-reduce has H = 2(N-1) hops, numbered 0 .. H-1 on every rank; all ranks do the same hop at about the same time:
+ *
+ *     hop h sends chunk (r - h) mod N and receives chunk (r - h - 1) mod N.
+ *
+ * Hops 0 .. N-2 are the scatter-reduce: what comes in is a partial sum, to which the rank adds its own part. Hops N-1 .. H-1 are the
+ * all-gather: what comes in is final. The chunk that comes in at hop h is the one that goes out at hop h+1, so each chunk makes its own
+ * journey: it starts at the rank of its number, collects one addend at each of the N-1 other ranks, is complete at rank c-1, and travels
+ * N-1 hops more until everyone has it. A chunk's sum is thus made once, in the order c, c+1, ..., c-1, and copied: all ranks end with the
+ * same bits.
+ *
+ * Example, N = 3, rank 0 (c2+ means: partial sum of chunk 2):
+ *
+ *     hop 0   sends c0 (own)       receives c2+ (of rank 2)      adds own part
+ *     hop 1   sends c2+ (2, 0)     receives c1+ (of ranks 1, 2)  adds own part: c1 is complete here
+ *     hop 2   sends c1             receives c0                   final
+ *     hop 3   sends c0             receives c2                   final
+ *
+ * With S = 12 MiB each hop carries 4 MiB, each rank sends 4 x 4 = 16 MiB = 2(N-1)/N x S. In general rank r sends every chunk twice but for
+ * chunks r+1 and r+2, which it sends once (for N = 2: chunks r+1 and r, both once).
+ *
+ * Segments. Each chunk is cut into M segments. A segment that was received (and added to) is sent on at once, so that a rank receives
+ * one segment while another leaves; with M >= 2 the link never idles for want of a reduction. The position p = h M + k of segment k at hop h
+ * numbers all messages of one all-reduce; a rank receives them in this order, since its left sends them in this order: first its own
+ * chunk's M segments, then one for each that it received. Empty segments are skipped by both sides.
+ *
+ * Memory. The input is only read: hop 0 sends from it. Everything else happens in the output: a partial sum lands straight in its place of
+ * the output, the own part is added to it there, and it is sent on from there; all-gather segments land in their place. No scratch memory
+ * is needed, and segments may land as soon as the output is open, before the own input exists: they then wait for their addend.
+ * The one hazard is that a place is landed in while an earlier send from it is not over. `in_flight` has a mark for each segment of the
+ * output; a segment whose place is marked is put off (LAND_LATER) and asked for again at the next on_sent().
+ *
+ * Bounds. At most one send is in flight for each segment of the output, and M from the input: (N+1) M buffers, all wrapped, no copies.
+ * A left neighbour can be ahead by at most one all-reduce, since the next one's messages come after the last of this one.
+ *
+ * No deadlock. Order all messages of the ring by (all-reduce, hop, segment). A message that cannot land waits for its receiver to open the
+ * all-reduce, which takes only its own computing and messages of earlier all-reduces, or for an earlier send out of the same place: a
+ * message of an earlier hop. Everything waits for smaller messages only, so the smallest one outstanding can always land. */
+#include "agents/collectives/ring_allreduce.h"
+
+#include <stdio.h>
+
+enum { KIND_SEGMENT = 1 };
+enum { SEGMENT_BYTES_MIN = 4 << 10, SEGMENT_BYTES_MAX = 1 << 20 };
+
+struct ring_allreduce {
+    struct ring_allreduce_spec spec;
+    struct ring_allreduce_layout layout;
+    struct node *node;
+    uint64_t number; /* of the all-reduce that is open, or that comes next */
+    uint64_t round;
+    float *output;
+    const float *input;
+    uint32_t positions; /* 2 (size-1) x segments */
+    uint32_t landing, arrived,
+        reduced;              /* the next position to land, to arrive whole, to be worked on: landing >= arrived >= reduced */
+    uint32_t input_in_flight; /* sends from the input that are not over */
+    bool open, contributed;
+    bool put_off;          /* a message was answered with LAND_LATER since the last retry */
+    bool retrying;         /* a retry was asked for and nothing has landed since: newer headers may be seen before the kept ones */
+    int64_t wait_begin_ns; /* -1: not waiting for the first message */
+    uint8_t *in_flight;    /* [size x segments]: a send from this place of the output is not over */
+};
+
+static struct ring_allreduce_range cut(size_t first, size_t count, size_t pieces, size_t piece)
+{
+    size_t each = count / pieces, longer = count % pieces;
+    size_t before = piece * each + (piece < longer ? piece : longer);
+    return (struct ring_allreduce_range){.first = first + before, .count = each + (piece < longer)};
+}
+
+struct ring_allreduce_layout ring_allreduce_layout(int size, size_t count, size_t segment_bytes)
+{
+    size_t chunk_bytes = (count / (size_t)size + (count % (size_t)size != 0)) * sizeof(float);
+    size_t segments;
+    if (segment_bytes > 0) {
+        size_t whole = segment_bytes / sizeof(float) * sizeof(float);
+        segments = (chunk_bytes + whole - 1) / whole;
+    } else {
+        segments = (chunk_bytes + SEGMENT_BYTES_MAX - 1) / SEGMENT_BYTES_MAX;
+        if (segments < 2)
+            segments = chunk_bytes >= 2 * SEGMENT_BYTES_MIN ? 2 : 1;
+    }
+    return (struct ring_allreduce_layout){.size = size, .count = count, .segments = segments ? (uint32_t)segments : 1};
+}
+
+struct ring_allreduce_range ring_allreduce_chunk(const struct ring_allreduce_layout *layout, int chunk)
+{
+    return cut(0, layout->count, (size_t)layout->size, (size_t)chunk);
+}
+
+struct ring_allreduce_range ring_allreduce_segment(const struct ring_allreduce_layout *layout, int chunk, uint32_t segment)
+{
+    struct ring_allreduce_range whole = ring_allreduce_chunk(layout, chunk);
+    return cut(whole.first, whole.count, layout->segments, segment);
+}
+
+uint64_t ring_allreduce_sent_bytes(const struct ring_allreduce_layout *layout, int rank)
+{
+    if (layout->size == 1)
+        return 0;
+    size_t floats = 2 * layout->count - ring_allreduce_chunk(layout, (rank + 1) % layout->size).count -
+                    ring_allreduce_chunk(layout, (rank + 2) % layout->size).count;
+    return floats * sizeof(float);
+}
+
+static uint32_t hop_of(const struct ring_allreduce *ring, uint32_t position)
+{
+    return position / ring->layout.segments;
+}
+
+/* The place in `in_flight` of what is received at this position; what is sent at hop h is what was received at hop h - 1. */
+static size_t place_received(const struct ring_allreduce *ring, uint32_t position)
+{
+    int size = ring->spec.size;
+    int hop = (int)hop_of(ring, position);
+    size_t chunk = (size_t)((ring->spec.rank - hop - 1 + 2 * size) % size);
+    return chunk * ring->layout.segments + position % ring->layout.segments;
+}
+
+static struct ring_allreduce_range range_of_place(const struct ring_allreduce *ring, size_t place)
+{
+    return ring_allreduce_segment(&ring->layout, (int)(place / ring->layout.segments), (uint32_t)(place % ring->layout.segments));
+}
+
+/* The first position from `position` on at which something is received. */
+static uint32_t skip_empty(const struct ring_allreduce *ring, uint32_t position)
+{
+    while (position < ring->positions && range_of_place(ring, place_received(ring, position)).count == 0)
+        position++;
+    return position;
+}
+
+struct ring_allreduce *ring_allreduce_new(struct node *node, const struct ring_allreduce_spec *spec)
+{
+    struct ring_allreduce *ring = node_alloc(node, sizeof(*ring));
+    ring->spec = *spec;
+    ring->node = node;
+    ring->layout = ring_allreduce_layout(spec->size, spec->count, spec->segment_bytes);
+    ring->positions = 2 * (uint32_t)(spec->size - 1) * ring->layout.segments;
+    ring->wait_begin_ns = -1;
+    ring->in_flight = node_alloc(node, (size_t)spec->size * ring->layout.segments);
+    return ring;
+}
+
+static struct landing refuse(struct ring_allreduce *ring, const struct message *message, const char *why)
+{
+    char sentence[320];
+    snprintf(
+        sentence, sizeof(sentence),
+        "ring all-reduce %llu on node %d refuses message %u of all-reduce %llu (%zu bytes, from node %d): %s; the nodes do not run "
+        "the same scheme with the same parameters",
+        (unsigned long long)ring->number, ring->node->index, message->header.index, (unsigned long long)message->header.step,
+        message->length, message->source, why);
+    node_fail(ring->node, sentence);
+    return (struct landing){.kind = LAND_DISCARD};
+}
+
+static struct landing put_off(struct ring_allreduce *ring)
+{
+    ring->put_off = true;
+    return (struct landing){.kind = LAND_LATER};
+}
+
+static void retry(struct ring_allreduce *ring)
+{
+    if (!ring->put_off)
+        return;
+    ring->put_off = false;
+    ring->retrying = true;
+    node_retry(ring->node, ring->spec.left);
+}
+
+static void send_segment(struct ring_allreduce *ring, uint32_t position, const float *from, size_t count)
+{
+    struct message_header header = {.channel = ring->spec.channel, .kind = KIND_SEGMENT, .index = position, .step = ring->number};
+    intptr_t tag = (intptr_t)((uint64_t)ring->spec.channel << 32 | position);
+    size_t bytes = count * sizeof(float);
+    struct buffer *buffer = node_wrap(ring->node, (void *)(uintptr_t)from, bytes, tag);
+    node_send(ring->node, ring->spec.right, &header, buffer, 0, bytes);
+}
+
+static void finish_if_done(struct ring_allreduce *ring)
+{
+    if (!ring->contributed || ring->reduced < ring->positions || ring->input_in_flight > 0)
+        return;
+    ring->open = ring->contributed = false;
+    ring->number++;
+    ring->spec.done(ring->node, ring->spec.context);
+}
+
+/* Works on everything that has arrived: adds, sends on, hands out what is final. */
+static void reduce_arrived(struct ring_allreduce *ring)
+{
+    struct node *node = ring->node;
+    const uint32_t segments = ring->layout.segments, last_adding_hop = (uint32_t)ring->spec.size - 2;
+    while (ring->reduced < ring->arrived) {
+        uint32_t position = ring->reduced, hop = hop_of(ring, position);
+        size_t place = place_received(ring, position);
+        struct ring_allreduce_range range = range_of_place(ring, place);
+        float *values = ring->output + range.first;
+        if (hop <= last_adding_hop) {
+            int64_t begin_ns = node_now(node);
+            node_add(node, values, values, ring->input + range.first, range.count);
+            node_span(node, SPAN_REDUCE, ring->round, begin_ns, node_now(node), ring->spec.left, range.count * sizeof(float));
+        }
+        if (position + segments < ring->positions) {
+            ring->in_flight[place] = 1;
+            send_segment(ring, position + segments, values, range.count);
+        }
+        if (hop >= last_adding_hop && ring->spec.segment_ready)
+            ring->spec.segment_ready(node, ring->spec.context, range.first, range.count);
+        ring->reduced = skip_empty(ring, position + 1);
+    }
+}
+
+void ring_allreduce_open(struct ring_allreduce *ring, uint64_t round, float *output)
+{
+    ring->round = round;
+    ring->output = output;
+    ring->landing = ring->arrived = ring->reduced = skip_empty(ring, 0);
+    ring->open = true;
+    retry(ring);
+}
+
+void ring_allreduce_contribute(struct ring_allreduce *ring, const float *input)
+{
+    struct node *node = ring->node;
+    ring->input = input;
+    ring->contributed = true;
+    if (ring->spec.size == 1) {
+        node_copy(node, ring->output, input, ring->spec.count);
+        if (ring->spec.segment_ready)
+            ring->spec.segment_ready(node, ring->spec.context, 0, ring->spec.count);
+    } else {
+        for (uint32_t segment = 0; segment < ring->layout.segments; segment++) {
+            struct ring_allreduce_range range = ring_allreduce_segment(&ring->layout, ring->spec.rank, segment);
+            if (range.count == 0)
+                continue;
+            ring->input_in_flight++;
+            send_segment(ring, segment, input + range.first, range.count);
+        }
+        reduce_arrived(ring);
+        /* Where a segment is just coming in, the rank does not wait for its neighbour. */
+        if (ring->reduced < ring->positions && ring->landing == ring->arrived)
+            ring->wait_begin_ns = node_now(node);
+    }
+    finish_if_done(ring);
+}
+
+struct landing ring_allreduce_on_header(struct ring_allreduce *ring, const struct message *message)
+{
+    const struct message_header *header = &message->header;
+    if (message->source != ring->spec.left || header->kind != KIND_SEGMENT || header->index >= ring->positions)
+        return refuse(ring, message, "no such message exists here");
+    if (header->step == ring->number + 1 && ring->open && ring->landing >= ring->positions)
+        return put_off(ring);
+    if (header->step != ring->number)
+        return refuse(ring, message, "it belongs to another all-reduce");
+    if (!ring->open)
+        return put_off(ring);
+    if (header->index > ring->landing && (ring->put_off || ring->retrying))
+        return put_off(ring);
+    if (header->index != ring->landing)
+        return refuse(ring, message, header->index < ring->landing ? "it has come before" : "an earlier one is missing");
+    size_t place = place_received(ring, header->index);
+    struct ring_allreduce_range range = range_of_place(ring, place);
+    if (message->length != range.count * sizeof(float))
+        return refuse(ring, message, "its length is wrong");
+    if (ring->in_flight[place])
+        return put_off(ring);
+    if (ring->wait_begin_ns >= 0) {
+        node_span(ring->node, SPAN_WAIT, ring->round, ring->wait_begin_ns, node_now(ring->node), ring->spec.left, 0);
+        ring->wait_begin_ns = -1;
+    }
+    ring->retrying = false;
+    ring->landing = skip_empty(ring, header->index + 1);
+    return (struct landing){.kind = LAND_INTO, .into = ring->output + range.first};
+}
+
+void ring_allreduce_on_message(struct ring_allreduce *ring, const struct message *message)
+{
+    if (!ring->open || message->header.index != ring->arrived || ring->arrived >= ring->landing) {
+        refuse(ring, message, "its header was not accepted");
+        return;
+    }
+    ring->arrived = skip_empty(ring, ring->arrived + 1);
+    if (ring->contributed)
+        reduce_arrived(ring);
+    retry(ring);
+    finish_if_done(ring);
+}
+
+void ring_allreduce_on_sent(struct ring_allreduce *ring, const struct buffer *buffer)
+{
+    uint32_t position = (uint32_t)buffer->tag;
+    if (position < ring->layout.segments)
+        ring->input_in_flight--;
+    else
+        ring->in_flight[place_received(ring, position - ring->layout.segments)] = 0;
+    retry(ring);
+    finish_if_done(ring);
+}

@@ -1,0 +1,39 @@
+/* agents/scheme_table.c: the table of schemes and its lookups. A new scheme is a file in agents/schemes/, a line in schemes.h and a line here. */
+#include <string.h>
+
+#include "agents/schemes/schemes.h"
+
+static const struct scheme *const schemes[] = {
+    &scheme_ps_sync,
+    &scheme_ring,
+};
+
+int scheme_count(void)
+{
+    return (int)(sizeof(schemes) / sizeof(schemes[0]));
+}
+
+const struct scheme *scheme_at(int index)
+{
+    return index >= 0 && index < scheme_count() ? schemes[index] : NULL;
+}
+
+const struct scheme *scheme_find(const char *name)
+{
+    for (int i = 0; i < scheme_count(); i++)
+        if (strcmp(schemes[i]->name, name) == 0)
+            return schemes[i];
+    return NULL;
+}
+
+int scheme_servers(const struct scheme *scheme, int workers, const double *values)
+{
+    return scheme->servers ? scheme->servers(workers, values) : 0;
+}
+
+bool scheme_talks(const struct scheme_setup *setup, int node, int peer)
+{
+    if (node == peer)
+        return false;
+    return setup->scheme->talks ? setup->scheme->talks(setup, node, peer) : true;
+}
