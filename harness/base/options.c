@@ -266,8 +266,11 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
             values = grown;
             capacity *= 2;
         }
-        if (parse_value(row, optarg, &values[value_count], err) < 0)
-            return err_wrap(err, "%s: option --%s", table->command, row->name);
+        int status = parse_value(row, optarg, &values[value_count], err);
+        if (status < 0) {
+            err_wrap(err, "%s: option --%s", table->command, row->name);
+            return status;
+        }
         value_count++;
     }
     int status = check_positional(table, argc - optind, argv + optind, err);

@@ -115,8 +115,11 @@ static size_t least_bytes(const struct wire_table *table)
     return bytes;
 }
 
+/* A claim inside one element may not count on the bytes that its siblings need: otherwise claims nested in each other's first elements
+ * would take memory for the same bytes again and again. */
 struct decoder {
     const uint8_t *cursor, *start, *end;
+    size_t reserved; /* what elements still to come need at least */
     struct arena *arena;
     struct err *err;
 };
@@ -148,12 +151,15 @@ static uint64_t little_endian(const uint8_t *bytes, size_t count)
 static int decode_array(struct decoder *decoder, const struct wire_field *field, uint32_t count, char *object, unsigned depth)
 {
     size_t least = least_bytes(field->elements), left = (size_t)(decoder->end - decoder->cursor);
+    left = left > decoder->reserved ? left - decoder->reserved : 0;
     if (count > left / (least ? least : 1))
         return err_set(decoder->err, ERR_TRIAL, "%s claims %u elements of at least %zu bytes, %zu bytes are left", field->name,
                        count, least, left);
     size_t stride = field->elements->struct_bytes;
     char *elements = count ? arena_calloc(decoder->arena, count, stride) : NULL;
+    decoder->reserved += count * least;
     for (uint32_t i = 0; i < count; i++) {
+        decoder->reserved -= least;
         if (decode_table(decoder, field->elements, elements + i * stride, depth + 1) < 0) {
             err_wrap(decoder->err, "%s[%u]", field->name, i);
             return -ERR_TRIAL;
