@@ -1,0 +1,144 @@
+/* netem/measure.c: which links are measured, from where to where, and whether what came out is what was asked. */
+#include "netem/measure.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/units.h"
+#include "netem/measure_internal.h"
+#include "netem/topology.h"
+
+#define RELATIVE_TOLERANCE 0.05
+#define DELAY_TOLERANCE_NS (200.0 * (double)NS_PER_US)
+enum { ATTEMPTS = 2 };
+
+int measure_socket(const struct measure_end *end, int type, int *fd, struct sockaddr_in *bound, struct err *err)
+{
+    struct in_addr in = {.s_addr = htonl(end->address)};
+    char address[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &in, address, sizeof(address));
+    if (setns(end->namespace_fd, CLONE_NEWNET) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "entering the namespace of %s", address);
+    cleanup(close_fd) int opened = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_in wanted = {.sin_family = AF_INET, .sin_addr = in};
+    socklen_t length = sizeof(*bound);
+    if (opened < 0 || bind(opened, (struct sockaddr *)&wanted, sizeof(wanted)) < 0 ||
+        getsockname(opened, (struct sockaddr *)bound, &length) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "a socket on %s", address);
+    *fd = steal_fd(&opened);
+    return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void object(struct direction_check *check, const char *format, ...)
+{
+    size_t used = strlen(check->reason);
+    va_list arguments;
+    va_start(arguments, format);
+    if (used > 0 && used + 2 < sizeof(check->reason))
+        used += (size_t)snprintf(check->reason + used, sizeof(check->reason) - used, "; ");
+    vsnprintf(check->reason + used, sizeof(check->reason) - used, format, arguments);
+    va_end(arguments);
+    check->within_tolerance = false;
+}
+
+static void judge_delay(const struct direction *asked, struct direction_check *check)
+{
+    char found[UNITS_TEXT_BYTES], wanted[UNITS_TEXT_BYTES];
+    if (check->probes_received == 0) {
+        object(check, "none of %u probes came through", check->probes_sent);
+        return;
+    }
+    double tolerance_ns = RELATIVE_TOLERANCE * (double)asked->delay_ns;
+    if (tolerance_ns < DELAY_TOLERANCE_NS)
+        tolerance_ns = DELAY_TOLERANCE_NS;
+    double off_ns = check->delay_mean_ns - (double)asked->delay_ns;
+    if (off_ns > tolerance_ns || off_ns < -tolerance_ns)
+        object(check, "delay %s where %s was asked", units_show_time(found, sizeof(found), check->delay_mean_ns),
+               asked->delay_ns ? units_show_time(wanted, sizeof(wanted), (double)asked->delay_ns) : "none");
+    if (check->probes_received < check->probes_sent)
+        object(check, "%u of %u probes were lost", check->probes_sent - check->probes_received, check->probes_sent);
+}
+
+static void judge_goodput(const struct direction *asked, int mtu, struct direction_check *check)
+{
+    char found[UNITS_TEXT_BYTES], wanted[UNITS_TEXT_BYTES];
+    double asked_bps = (double)asked->rate_bps * topology_payload_share(mtu);
+    if (check->goodput_bps <= 0)
+        object(check, "no transfer came through");
+    else if (asked->rate_bps && (check->goodput_bps > asked_bps * (1 + RELATIVE_TOLERANCE) ||
+                                 check->goodput_bps < asked_bps * (1 - RELATIVE_TOLERANCE)))
+        object(check, "goodput %s where %s was asked", units_show_rate(found, sizeof(found), check->goodput_bps),
+               units_show_rate(wanted, sizeof(wanted), asked_bps));
+}
+
+void measure_judge(const struct direction *asked, int mtu, struct direction_check *check)
+{
+    check->within_tolerance = true;
+    check->reason[0] = '\0';
+    judge_delay(asked, check);
+    judge_goodput(asked, mtu, check);
+}
+
+int measure_sampled_link(int link_count, int sample, int i)
+{
+    if (sample <= 0 || sample >= link_count)
+        return i;
+    return (int)((int64_t)i * link_count / sample);
+}
+
+static struct measure_end end_of(const struct topology *topology, const int *namespace_fds, int place)
+{
+    const struct place *at = &topology->places[place];
+    return (struct measure_end){.namespace_fd = namespace_fds[place],
+                                .address = at->kind == PLACE_ROUTER ? TOPOLOGY_ROUTER_ADDRESS : at->address};
+}
+
+static int measure_direction(const struct topology *topology, const int *namespace_fds, const struct link *link, int direction,
+                             struct direction_check *check, struct err *err)
+{
+    bool forward = direction == DIRECTION_FORWARD;
+    struct measure_path path = {
+        .source = end_of(topology, namespace_fds, forward ? link->from : link->to),
+        .target = end_of(topology, namespace_fds, forward ? link->to : link->from),
+        .asked = link->direction[direction],
+        .round_trip_ns = link->direction[0].delay_ns + link->direction[1].delay_ns,
+        .mtu = topology->mtu,
+    };
+    for (int attempt = 0; attempt < ATTEMPTS && !check->within_tolerance; attempt++) {
+        struct direction_check found = {.measured = true};
+        int failed = measure_delay(&path, &found, err);
+        if (!failed)
+            failed = measure_goodput(&path, &found.goodput_bps, err);
+        if (failed)
+            return err_wrap(err, "measuring link %s, %s", link->name, forward ? "forward" : "backward");
+        measure_judge(&path.asked, path.mtu, &found);
+        *check = found;
+    }
+    return 0;
+}
+
+int measure_links(const struct topology *topology, const int *namespace_fds, int sample, struct link_check *checks, struct err *err)
+{
+    (void)prctl(PR_SET_TIMERSLACK, 1UL);
+    memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
+    int count = sample <= 0 || sample > topology->link_count ? topology->link_count : sample;
+    for (int i = 0; i < count; i++) {
+        int index = measure_sampled_link(topology->link_count, sample, i);
+        for (int direction = 0; direction < DIRECTIONS; direction++) {
+            int failed = measure_direction(topology, namespace_fds, &topology->links[index], direction,
+                                           &checks[index].direction[direction], err);
+            if (failed)
+                return failed;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,179 @@
+/* netem/measure_transfer.c: goodput of one direction by one TCP transfer.
+ *
+ * Theory of operation. One thread sends from the source's namespace and receives in the target's, noting after each recv() how many bytes
+ * have come. On a long path, slow start makes the arrivals a series of bursts, each at the link's rate and twice as long as the one
+ * before; on a short one they run together. So the rate is taken from the longest stretch without a pause, and the transfer is made
+ * long enough (60 ms plus what slow start takes) that such a stretch exists. Its first quarter is left out: it holds the end of slow start
+ * and what tbf's full bucket let through at once. */
+#include "netem/measure_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "netem/shaping.h"
+
+#define WORTH_SECONDS 0.06
+#define WORTH_MOST_SECONDS 1.0
+#define PAUSE_LEAST_NS NS_PER_MS
+#define TIME_NS (1500 * NS_PER_MS) /* and a few round trips */
+enum {
+    BYTES_LEAST = 200000,
+    BYTES_UNLIMITED = 16 << 20,
+    SLOW_START_ROUND_TRIPS = 3, /* the bytes that slow start sends until the path is full, in paths full of bytes */
+    ROUND_TRIPS_MOST = 6,       /* on top of TIME_NS */
+    PAUSE_BURSTS = 4,
+    CHUNK = 128 * 1024,
+    ARRIVALS_MOST = 1 << 16,
+};
+
+uint64_t measure_transfer_bytes(const struct measure_path *path)
+{
+    if (path->asked.rate_bps == 0)
+        return BYTES_UNLIMITED;
+    double bytes_per_second = (double)path->asked.rate_bps / 8;
+    double slow_start = SLOW_START_ROUND_TRIPS * (double)path->round_trip_ns / (double)NS_PER_S;
+    double wanted = bytes_per_second * (WORTH_SECONDS + slow_start);
+    if (wanted < BYTES_LEAST)
+        wanted = BYTES_LEAST;
+    if (wanted > bytes_per_second * WORTH_MOST_SECONDS)
+        wanted = bytes_per_second * WORTH_MOST_SECONDS;
+    return (uint64_t)wanted;
+}
+
+double measure_stretch_bps(const struct measure_arrival *arrivals, int count, uint64_t skip_bytes, int64_t gap_ns)
+{
+    int64_t longest_ns = 0;
+    double bps = 0;
+    for (int first = 0, next; first < count; first = next) {
+        for (next = first + 1; next < count && arrivals[next].time_ns - arrivals[next - 1].time_ns <= gap_ns; next++) {
+        }
+        int last = next - 1, from = first;
+        uint64_t before = first > 0 ? arrivals[first - 1].bytes : 0;
+        uint64_t skip = (arrivals[last].bytes - before) / 4;
+        if (skip < skip_bytes)
+            skip = skip_bytes;
+        while (from < last && arrivals[from].bytes - before < skip)
+            from++;
+        int64_t duration_ns = arrivals[last].time_ns - arrivals[from].time_ns;
+        if (duration_ns > longest_ns) {
+            longest_ns = duration_ns;
+            bps = 8 * (double)(arrivals[last].bytes - arrivals[from].bytes) / ((double)duration_ns / (double)NS_PER_S);
+        }
+    }
+    return bps;
+}
+
+struct transfer {
+    int listener, source, target;
+    char *chunk;
+    uint64_t total, sent, received;
+    bool broken;
+    struct measure_arrival *arrivals;
+    int arrival_count;
+};
+
+static void close_transfer(struct transfer *transfer)
+{
+    /* Reset, not shut down: whatever goes wrong, nothing is sent again after the measurement. */
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    if (transfer->source >= 0)
+        (void)setsockopt(transfer->source, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    if (transfer->target >= 0)
+        (void)setsockopt(transfer->target, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close_fd(&transfer->source);
+    close_fd(&transfer->target);
+    close_fd(&transfer->listener);
+    free(transfer->chunk);
+    free(transfer->arrivals);
+}
+
+static bool would_block(void)
+{
+    return errno == EAGAIN || errno == EINTR;
+}
+
+static void receive(struct transfer *transfer)
+{
+    ssize_t length = recv(transfer->target, transfer->chunk, CHUNK, 0);
+    if (length > 0) {
+        transfer->received += (uint64_t)length;
+        if (transfer->arrival_count < ARRIVALS_MOST)
+            transfer->arrivals[transfer->arrival_count++] =
+                (struct measure_arrival){.time_ns = clock_now_ns(), .bytes = transfer->received};
+    } else if (length == 0 || !would_block()) {
+        transfer->broken = true;
+    }
+}
+
+static void send_some(struct transfer *transfer)
+{
+    uint64_t left = transfer->total - transfer->sent;
+    ssize_t length = send(transfer->source, transfer->chunk, left < CHUNK ? (size_t)left : CHUNK, MSG_NOSIGNAL);
+    if (length > 0)
+        transfer->sent += (uint64_t)length;
+    else if (length < 0 && !would_block())
+        transfer->broken = true;
+}
+
+static void run(struct transfer *transfer, int64_t until_ns)
+{
+    while (!transfer->broken && transfer->received < transfer->total) {
+        int64_t left_ns = until_ns - clock_now_ns();
+        if (left_ns <= 0)
+            return;
+        struct pollfd ends[2] = {
+            {.fd = transfer->target >= 0 ? transfer->target : transfer->listener, .events = POLLIN},
+            {.fd = transfer->source, .events = transfer->sent < transfer->total ? POLLOUT : 0},
+        };
+        struct timespec timeout = {.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
+        if (ppoll(ends, 2, &timeout, NULL) <= 0)
+            continue;
+        if (ends[0].revents && transfer->target >= 0)
+            receive(transfer);
+        else if (ends[0].revents)
+            transfer->target = accept4(transfer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (ends[1].revents & POLLOUT)
+            send_some(transfer);
+        else if (ends[1].revents & (POLLERR | POLLHUP))
+            transfer->broken = true;
+    }
+}
+
+int measure_goodput(const struct measure_path *path, double *goodput_bps, struct err *err)
+{
+    cleanup(close_transfer) struct transfer transfer = {
+        .listener = -1,
+        .source = -1,
+        .target = -1,
+        .chunk = calloc(1, CHUNK),
+        .arrivals = calloc(ARRIVALS_MOST, sizeof(*transfer.arrivals)),
+        .total = measure_transfer_bytes(path),
+    };
+    if (!transfer.chunk || !transfer.arrivals)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "memory for a transfer");
+    struct sockaddr_in from, to;
+    int failed = measure_socket(&path->target, SOCK_STREAM, &transfer.listener, &to, err);
+    if (!failed)
+        failed = measure_socket(&path->source, SOCK_STREAM, &transfer.source, &from, err);
+    if (failed)
+        return failed;
+    if (listen(transfer.listener, 1) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "listening for a transfer");
+    if (connect(transfer.source, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
+        run(&transfer, clock_now_ns() + TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns);
+
+    struct shaping shaping = shaping_for_rate(path->asked.rate_bps, path->asked.queue_bytes, path->mtu);
+    int64_t pause_ns = PAUSE_LEAST_NS;
+    if (path->asked.rate_bps) {
+        double burst_ns = 8 * (double)shaping.burst_bytes / (double)path->asked.rate_bps * (double)NS_PER_S;
+        if (PAUSE_BURSTS * burst_ns > (double)pause_ns)
+            pause_ns = (int64_t)(PAUSE_BURSTS * burst_ns);
+    }
+    *goodput_bps = measure_stretch_bps(transfer.arrivals, transfer.arrival_count, shaping.burst_bytes, pause_ns);
+    return 0;
+}
