@@ -65,8 +65,8 @@ double detmath_log(double x)
     return dk * ln2_high - ((half_square - (s * (half_square + r) + dk * ln2_low)) - f);
 }
 
-/* x = k ln2 + r with |r| <= ln2 / 2, r kept as high - low; exp(r) = 1 + 2r / (R - r), where R(r) is even and
- * c = r - r^2 P(r^2) approximates 2 - ... as in fdlibm. */
+/* x = k ln2 + r with |r| <= ln2 / 2, r kept as high - low. With c = r - r^2 P(r^2), where P is the minimax polynomial,
+ * exp(r) = 1 + r + r c / (2 - c). */
 double detmath_exp(double x)
 {
     if (x != x)
