@@ -1,0 +1,31 @@
+/* harness/link_survey.h: each distinct topology of a campaign, measured once before the first trial that needs it. */
+#ifndef LAGGARD_HARNESS_LINK_SURVEY_H
+#define LAGGARD_HARNESS_LINK_SURVEY_H
+
+#include "schemas/plan.h"
+#include "schemas/topology.h"
+
+struct arena;
+struct err;
+struct fabric_host;
+
+struct survey_entry {
+    const char *description; /* topology_describe() and the engine asked */
+    struct topology topology;
+    enum engine_kind engine;         /* resolved */
+    const struct link_check *checks; /* one a link; NULL until measured */
+};
+struct link_survey {
+    struct survey_entry *entries;
+    int count;
+    int *entry_of_cell; /* one a cell */
+};
+
+/* Builds no network: topologies of all cells, engines resolved, refusals (ERR_USAGE, ERR_HOST) before anything exists. Memory is the arena's. */
+int link_survey_prepare(const struct plan *plan, const int *engine_override, const struct fabric_host *host, struct arena *arena,
+                        struct link_survey *survey, struct err *err);
+const struct survey_entry *link_survey_of(const struct link_survey *survey, int cell);
+/* Measures one entry in a fabric without programs. */
+int link_survey_measure(struct survey_entry *entry, struct arena *arena, struct err *err);
+
+#endif
