@@ -98,6 +98,9 @@ $(B)/%.o: %.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS_ALL) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The schema's text is assembled into the store.
+$(B)/results/schema_sql.o: $(wildcard schemas/results*.sql)
+
 .PHONY: deps
 deps: ## install missing Debian packages (root or sudo; otherwise prints the command)
 	@tests/install-deps

@@ -1,0 +1,88 @@
+/* results/digest.c: SHA-256 by nettle. */
+#include "results/digest.h"
+
+#include <math.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+struct digest {
+    struct sha256_ctx context;
+};
+
+struct digest *digest_new(void)
+{
+    struct digest *digest = malloc(sizeof(*digest));
+    if (!digest) {
+        fprintf(stderr, "laggard: out of memory (a digest)\n");
+        _exit(err_exit_code(ERR_HOST));
+    }
+    sha256_init(&digest->context);
+    return digest;
+}
+
+void digest_free(struct digest *digest)
+{
+    free(digest);
+}
+
+void digest_cleanup(struct digest **digest)
+{
+    digest_free(steal_pointer(digest));
+}
+
+void digest_add_bytes(struct digest *digest, const void *bytes, size_t length)
+{
+    sha256_update(&digest->context, length, bytes);
+}
+
+void digest_add_text(struct digest *digest, const char *text)
+{
+    digest_add_bytes(digest, text, strlen(text) + 1);
+}
+
+void digest_add_integer(struct digest *digest, int64_t value)
+{
+    uint8_t bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)((uint64_t)value >> (8 * i));
+    digest_add_bytes(digest, bytes, sizeof(bytes));
+}
+
+void digest_add_integers(struct digest *digest, const int64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        digest_add_integer(digest, values[i]);
+}
+
+void digest_add_real(struct digest *digest, double value)
+{
+    uint64_t bits = UINT64_C(0x7ff8000000000000);
+    if (!isnan(value))
+        memcpy(&bits, &value, sizeof(bits));
+    digest_add_integer(digest, (int64_t)bits);
+}
+
+void digest_spell(const uint8_t sha256[static 32], char hex[static DIGEST_HEX_BYTES])
+{
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", sha256[i]);
+}
+
+void digest_hex(struct digest *digest, char hex[static DIGEST_HEX_BYTES])
+{
+    uint8_t sha256[SHA256_DIGEST_SIZE];
+    sha256_digest(&digest->context, sizeof(sha256), sha256);
+    digest_spell(sha256, hex);
+}
+
+void digest_of_text(const char *text, char hex[static DIGEST_HEX_BYTES])
+{
+    cleanup(digest_cleanup) struct digest *digest = digest_new();
+    digest_add_bytes(digest, text, strlen(text));
+    digest_hex(digest, hex);
+}

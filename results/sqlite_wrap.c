@@ -1,0 +1,304 @@
+/* results/sqlite_wrap.c: the only file that includes sqlite3.h. Turns result codes into sentences, and keeps the statements of a
+ * connection in a list, so that closing never leaves one behind.
+ *
+ * A parameter that cannot be bound is remembered in the statement and reported by sql_run() or sql_next(): a row is filled by a
+ * straight list of calls, with one check at its end. */
+#include "results/sqlite_wrap.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+
+struct sql_statement {
+    struct sql *sql;
+    sqlite3_stmt *handle;
+    int filled;   /* parameters put since sql_start() */
+    int put_code; /* first failure of a put, SQLITE_OK if none */
+    struct sql_statement *next;
+};
+
+struct sql {
+    sqlite3 *handle;
+    char *path;
+    struct sql_statement *statements;
+};
+
+/* What to do about the codes that a user can do something about. */
+static const struct {
+    int code;
+    const char *remedy;
+} remedies[] = {
+    {SQLITE_BUSY, "; another program holds a lock on it: end that program's transaction and try again"},
+    {SQLITE_FULL, "; free space on that file system, then run again with --resume"},
+    {SQLITE_READONLY, "; the file or its folder is not writable"},
+    {SQLITE_CORRUPT, "; restore it from a copy, or recover what is left with: sqlite3 FILE .recover"},
+    {SQLITE_NOTADB, "; choose another file with --db"},
+    {SQLITE_IOERR, "; look for errors of the disk in the kernel's log"},
+};
+
+static int fail(struct sql *sql, const char *what, struct err *err)
+{
+    int code = sqlite3_errcode(sql->handle) & 0xff;
+    const char *remedy = "";
+    for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+        if (remedies[i].code == code)
+            remedy = remedies[i].remedy;
+    return err_set(err, ERR_HOST, "cannot %s the database '%s': %s%s", what, sql->path, sqlite3_errmsg(sql->handle), remedy);
+}
+
+int sql_open(const char *path, bool create, struct sql **out, struct err *err)
+{
+    cleanup(sql_cleanup) struct sql *sql = calloc(1, sizeof(*sql));
+    if (!sql || !(sql->path = strdup(path)))
+        return err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
+    if (sqlite3_open_v2(path, &sql->handle, flags, NULL) != SQLITE_OK)
+        return sql->handle ? fail(sql, "open", err) : err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
+    sqlite3_busy_timeout(sql->handle, 10000);
+    sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    if (sql_exec(sql, "PRAGMA foreign_keys = ON", err) < 0)
+        return -ERR_HOST;
+    *out = steal_pointer(&sql);
+    return 0;
+}
+
+void sql_close(struct sql *sql)
+{
+    if (!sql)
+        return;
+    while (sql->statements)
+        sql_finish(sql->statements);
+    sqlite3_close(sql->handle);
+    free(sql->path);
+    free(sql);
+}
+
+void sql_cleanup(struct sql **sql)
+{
+    sql_close(steal_pointer(sql));
+}
+
+const char *sql_path(const struct sql *sql)
+{
+    return sql->path;
+}
+
+const char *sql_version(void)
+{
+    return sqlite3_libversion();
+}
+
+void sql_wait_at_most(struct sql *sql, int milliseconds)
+{
+    sqlite3_busy_timeout(sql->handle, milliseconds);
+}
+
+int sql_exec(struct sql *sql, const char *text, struct err *err)
+{
+    if (sqlite3_exec(sql->handle, text, NULL, NULL, NULL) != SQLITE_OK)
+        return fail(sql, "write to", err);
+    return 0;
+}
+
+int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *statement = NULL;
+    if (sql_prepare(sql, text, &statement, err) < 0)
+        return -ERR_HOST;
+    int found = sql_next(statement, err);
+    if (found > 0)
+        *value = sql_integer(statement, 0);
+    return found < 0 ? found : 0;
+}
+
+int sql_prepare(struct sql *sql, const char *text, struct sql_statement **out, struct err *err)
+{
+    struct sql_statement *statement = calloc(1, sizeof(*statement));
+    if (!statement)
+        return err_set(err, ERR_HOST, "cannot use the database '%s': out of memory", sql->path);
+    if (sqlite3_prepare_v3(sql->handle, text, -1, SQLITE_PREPARE_PERSISTENT, &statement->handle, NULL) != SQLITE_OK) {
+        free(statement);
+        return fail(sql, "use", err);
+    }
+    statement->sql = sql;
+    statement->next = sql->statements;
+    sql->statements = statement;
+    *out = statement;
+    return 0;
+}
+
+int sql_prepare_insert(struct sql *sql, const char *table, const char *columns, struct sql_statement **out, struct err *err)
+{
+    cleanup(text_free) struct text text = {0};
+    text_printf(&text, "INSERT INTO %s (%s) VALUES (?", table, columns);
+    for (const char *p = columns; *p; p++)
+        if (*p == ',')
+            text_add(&text, ", ?");
+    text_add(&text, ")");
+    return sql_prepare(sql, text.bytes, out, err);
+}
+
+void sql_finish(struct sql_statement *statement)
+{
+    if (!statement)
+        return;
+    struct sql_statement **link = &statement->sql->statements;
+    while (*link != statement)
+        link = &(*link)->next;
+    *link = statement->next;
+    sqlite3_finalize(statement->handle);
+    free(statement);
+}
+
+void sql_finish_cleanup(struct sql_statement **statement)
+{
+    sql_finish(steal_pointer(statement));
+}
+
+void sql_start(struct sql_statement *statement)
+{
+    sqlite3_reset(statement->handle);
+    statement->filled = 0;
+    statement->put_code = SQLITE_OK;
+}
+
+static void note(struct sql_statement *statement, int code)
+{
+    if (statement->put_code == SQLITE_OK)
+        statement->put_code = code;
+}
+
+void sql_put_integer(struct sql_statement *statement, int64_t value)
+{
+    note(statement, sqlite3_bind_int64(statement->handle, ++statement->filled, value));
+}
+
+void sql_put_unsigned(struct sql_statement *statement, uint64_t value)
+{
+    sql_put_integer(statement, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+}
+
+void sql_put_unsigned_or_null(struct sql_statement *statement, uint64_t value, bool defined)
+{
+    if (defined)
+        sql_put_unsigned(statement, value);
+    else
+        sql_put_null(statement);
+}
+
+void sql_put_ns(struct sql_statement *statement, double ns)
+{
+    if (isfinite(ns) && fabs(ns) < 9.2e18)
+        sql_put_integer(statement, llround(ns));
+    else
+        sql_put_null(statement);
+}
+
+void sql_put_real(struct sql_statement *statement, double value)
+{
+    if (isfinite(value))
+        note(statement, sqlite3_bind_double(statement->handle, ++statement->filled, value));
+    else
+        sql_put_null(statement);
+}
+
+void sql_put_text(struct sql_statement *statement, const char *text)
+{
+    note(statement, sqlite3_bind_text(statement->handle, ++statement->filled, text, -1, SQLITE_STATIC));
+}
+
+void sql_put_null(struct sql_statement *statement)
+{
+    note(statement, sqlite3_bind_null(statement->handle, ++statement->filled));
+}
+
+/* A parameter that was forgotten would silently keep its last value: that is a fault of the caller, told like every other. */
+static int check_filled(struct sql_statement *statement, struct err *err)
+{
+    int wanted = sqlite3_bind_parameter_count(statement->handle);
+    if (statement->put_code == SQLITE_OK && statement->filled == wanted)
+        return 0;
+    return err_set(err, ERR_HOST, "cannot use the database '%s': %d of %d values could be given to: %s", statement->sql->path,
+                   statement->filled, wanted, sqlite3_sql(statement->handle));
+}
+
+int sql_run(struct sql_statement *statement, struct err *err)
+{
+    if (check_filled(statement, err) < 0)
+        return -ERR_HOST;
+    int code = sqlite3_step(statement->handle);
+    int result = code == SQLITE_DONE || code == SQLITE_ROW ? 0 : fail(statement->sql, "write to", err);
+    sqlite3_reset(statement->handle);
+    return result;
+}
+
+int64_t sql_last_row_id(const struct sql *sql)
+{
+    return sqlite3_last_insert_rowid(sql->handle);
+}
+
+int sql_changes(const struct sql *sql)
+{
+    return sqlite3_changes(sql->handle);
+}
+
+int sql_next(struct sql_statement *statement, struct err *err)
+{
+    if (check_filled(statement, err) < 0)
+        return -ERR_HOST;
+    int code = sqlite3_step(statement->handle);
+    if (code == SQLITE_ROW)
+        return 1;
+    int result = code == SQLITE_DONE ? 0 : fail(statement->sql, "read", err);
+    sqlite3_reset(statement->handle);
+    return result;
+}
+
+bool sql_is_null(struct sql_statement *statement, int column)
+{
+    return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
+}
+
+int64_t sql_integer(struct sql_statement *statement, int column)
+{
+    return sqlite3_column_int64(statement->handle, column);
+}
+
+double sql_real(struct sql_statement *statement, int column)
+{
+    return sql_is_null(statement, column) ? NAN : sqlite3_column_double(statement->handle, column);
+}
+
+const char *sql_text(struct sql_statement *statement, int column)
+{
+    return (const char *)sqlite3_column_text(statement->handle, column);
+}
+
+int sql_begin(struct sql *sql, struct sql_transaction *transaction, struct err *err)
+{
+    if (sql_exec(sql, "BEGIN IMMEDIATE", err) < 0)
+        return -ERR_HOST;
+    transaction->sql = sql;
+    return 0;
+}
+
+int sql_commit(struct sql_transaction *transaction, struct err *err)
+{
+    if (sql_exec(transaction->sql, "COMMIT", err) < 0)
+        return -ERR_HOST;
+    transaction->sql = NULL;
+    return 0;
+}
+
+void sql_rollback(struct sql_transaction *transaction)
+{
+    if (transaction->sql && !sqlite3_get_autocommit(transaction->sql->handle))
+        sqlite3_exec(transaction->sql->handle, "ROLLBACK", NULL, NULL, NULL);
+    transaction->sql = NULL;
+}

@@ -1,0 +1,62 @@
+/* results/sqlite_wrap.h: SQLite with this project's errors: connections, prepared statements, rows. sqlite_wrap.c is the only file that
+ * includes sqlite3.h.
+ *
+ * A statement is filled from left to right: sql_start(), then one sql_put_* a parameter in order, then sql_run() (an insert or update)
+ * or sql_next() until it returns 0 (a query). Text and blobs that are put must stay until the statement has run. */
+#ifndef LAGGARD_RESULTS_SQLITE_WRAP_H
+#define LAGGARD_RESULTS_SQLITE_WRAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct sql;
+struct sql_statement;
+
+/* `path` names the file in messages too. The file must exist unless `create`. Waits up to ten seconds for other processes' locks;
+ * foreign keys are on; functions with side effects in the schema are off. */
+int sql_open(const char *path, bool create, struct sql **sql, struct err *err);
+void sql_close(struct sql *sql);    /* finalises what was prepared; NULL allowed */
+void sql_cleanup(struct sql **sql); /* for cleanup() */
+const char *sql_path(const struct sql *sql);
+const char *sql_version(void);
+void sql_wait_at_most(struct sql *sql, int milliseconds);
+
+int sql_exec(struct sql *sql, const char *text, struct err *err); /* any number of statements, results ignored */
+/* The first column of the first row; *value is left alone when there is no row. */
+int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct err *err);
+
+/* The statement belongs to the connection and lives as long as it. */
+int sql_prepare(struct sql *sql, const char *text, struct sql_statement **statement, struct err *err);
+/* INSERT INTO table (columns) with one parameter a column; `columns` is a comma-separated list. */
+int sql_prepare_insert(struct sql *sql, const char *table, const char *columns, struct sql_statement **statement, struct err *err);
+void sql_finish(struct sql_statement *statement); /* before the connection ends; NULL allowed */
+void sql_finish_cleanup(struct sql_statement **statement);
+
+void sql_start(struct sql_statement *statement);
+void sql_put_integer(struct sql_statement *statement, int64_t value);
+void sql_put_unsigned(struct sql_statement *statement, uint64_t value); /* above INT64_MAX: stored as INT64_MAX */
+void sql_put_unsigned_or_null(struct sql_statement *statement, uint64_t value, bool defined);
+void sql_put_ns(struct sql_statement *statement, double ns);          /* rounded to whole ns; NULL when not finite */
+void sql_put_real(struct sql_statement *statement, double value);     /* NULL when not finite */
+void sql_put_text(struct sql_statement *statement, const char *text); /* NULL becomes NULL */
+void sql_put_null(struct sql_statement *statement);
+int sql_run(struct sql_statement *statement, struct err *err);
+int64_t sql_last_row_id(const struct sql *sql);
+int sql_changes(const struct sql *sql);
+
+int sql_next(struct sql_statement *statement, struct err *err); /* 1: a row; 0: no more; negative: failed */
+bool sql_is_null(struct sql_statement *statement, int column);
+int64_t sql_integer(struct sql_statement *statement, int column);
+double sql_real(struct sql_statement *statement, int column);      /* NAN for NULL */
+const char *sql_text(struct sql_statement *statement, int column); /* NULL for NULL; valid until the next sql_next() */
+
+/* A transaction is rolled back when its holder leaves the scope without sql_commit(). */
+struct sql_transaction {
+    struct sql *sql; /* NULL: none open */
+};
+int sql_begin(struct sql *sql, struct sql_transaction *transaction, struct err *err); /* BEGIN IMMEDIATE */
+int sql_commit(struct sql_transaction *transaction, struct err *err);
+void sql_rollback(struct sql_transaction *transaction); /* for cleanup() */
+
+#endif

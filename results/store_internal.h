@@ -1,0 +1,56 @@
+/* results/store_internal.h: what the files of the store share. */
+#ifndef LAGGARD_RESULTS_STORE_INTERNAL_H
+#define LAGGARD_RESULTS_STORE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "results/sqlite_wrap.h"
+#include "results/store.h"
+#include "results/store_lock.h"
+
+/* One a table that the program writes row by row: its INSERT is prepared when it is first used (store_rows.c). */
+enum row_kind {
+    ROW_ENVIRONMENT,
+    ROW_ENVIRONMENT_FACT,
+    ROW_CAMPAIGN,
+    ROW_CELL,
+    ROW_CELL_SETTING,
+    ROW_TRIAL,
+    ROW_NODE,
+    ROW_LINK,
+    ROW_LINK_READBACK,
+    ROW_LINK_CHECK,
+    ROW_LINK_COUNTER,
+    ROW_ROUND,
+    ROW_ROUND_HELD,
+    ROW_SPAN,
+    ROW_EVALUATION,
+    ROW_NODE_COUNTER,
+    ROW_PREDICTION,
+    ROW_EVENT,
+    ROW_KIND_COUNT
+};
+
+struct store {
+    struct sql *sql;
+    struct store_lock *lock;
+    struct sql_statement *rows[ROW_KIND_COUNT]; /* NULL until first used */
+};
+
+/* The statement of a row, started: put its values in the order of the columns in store_rows.c. NULL on failure. */
+struct sql_statement *store_row(struct store *store, enum row_kind kind, struct err *err);
+
+int store_prediction(struct store *store, int64_t trial_id, const char *basis, const struct prediction *prediction,
+                     struct err *err);
+int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err);
+int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_nodes_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_metrics(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+
+/* Tables, views, documentation and fixed rows of an empty database, inside the caller's transaction (store_schema.c). */
+int store_schema_create(struct sql *sql, struct err *err);
+int store_schema_index(struct sql *sql, struct err *err);
+enum { STORE_APPLICATION_ID = 0x4c616767, STORE_VERSION = 1 };
+
+#endif

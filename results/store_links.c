@@ -1,0 +1,106 @@
+/* results/store_links.c: the links of a trial, one row a direction: as asked, read back, measured, and counted while it ran. */
+#include <math.h>
+
+#include "base/err.h"
+#include "results/store_internal.h"
+
+static const char *const direction_names[DIRECTIONS] = DIRECTION_NAMES;
+
+/* Starts a row with the key that all four tables share. */
+static struct sql_statement *direction_row(struct store *store, enum row_kind kind, int64_t trial_id, int link, int direction,
+                                           struct err *err)
+{
+    struct sql_statement *row = store_row(store, kind, err);
+    if (!row)
+        return NULL;
+    sql_put_integer(row, trial_id);
+    sql_put_integer(row, link);
+    sql_put_text(row, direction_names[direction]);
+    return row;
+}
+
+int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err)
+{
+    for (int i = 0; i < topology->link_count; i++)
+        for (int d = 0; d < DIRECTIONS; d++) {
+            const struct link *link = &topology->links[i];
+            const struct direction *asked = &link->direction[d];
+            struct sql_statement *row = direction_row(store, ROW_LINK, trial_id, i, d, err);
+            if (!row)
+                return -ERR_HOST;
+            sql_put_text(row, link->name);
+            sql_put_integer(row, d == DIRECTION_FORWARD ? link->from : link->to);
+            sql_put_integer(row, d == DIRECTION_FORWARD ? link->to : link->from);
+            sql_put_unsigned_or_null(row, asked->rate_bps, asked->rate_bps > 0);
+            sql_put_integer(row, asked->delay_ns);
+            sql_put_unsigned_or_null(row, asked->queue_bytes, asked->queue_bytes > 0);
+            if (sql_run(row, err) < 0)
+                return -ERR_HOST;
+        }
+    return 0;
+}
+
+static int store_readback(struct store *store, int64_t trial_id, int link, int d, const struct link_readback *readback,
+                          struct err *err)
+{
+    const struct direction_readback *set = &readback->direction[d];
+    struct sql_statement *row = direction_row(store, ROW_LINK_READBACK, trial_id, link, d, err);
+    if (!row)
+        return -ERR_HOST;
+    sql_put_text(row, engine_names[readback->engine]);
+    sql_put_unsigned_or_null(row, set->rate_bps, set->rate_bps > 0);
+    sql_put_unsigned_or_null(row, set->burst_bytes, set->rate_bps > 0);
+    sql_put_unsigned_or_null(row, set->limit_bytes, set->rate_bps > 0);
+    sql_put_unsigned(row, set->gso_max_bytes);
+    sql_put_integer(row, set->delay_ns);
+    return sql_run(row, err);
+}
+
+static int store_check_row(struct store *store, int64_t trial_id, int link, int d, const struct direction_check *check,
+                           struct err *err)
+{
+    if (!check->measured)
+        return 0;
+    struct sql_statement *row = direction_row(store, ROW_LINK_CHECK, trial_id, link, d, err);
+    if (!row)
+        return -ERR_HOST;
+    bool delays = check->probes_received > 0;
+    sql_put_real(row, check->goodput_bps > 0 ? check->goodput_bps : NAN);
+    sql_put_ns(row, delays ? check->delay_mean_ns : NAN);
+    sql_put_ns(row, delays ? check->delay_min_ns : NAN);
+    sql_put_ns(row, delays ? check->delay_max_ns : NAN);
+    sql_put_ns(row, delays ? check->delay_sd_ns : NAN);
+    sql_put_unsigned(row, check->probes_sent);
+    sql_put_unsigned(row, check->probes_received);
+    sql_put_integer(row, check->within_tolerance);
+    sql_put_text(row, check->within_tolerance ? NULL : check->reason);
+    return sql_run(row, err);
+}
+
+static int store_counters(struct store *store, int64_t trial_id, int link, int d, const struct direction_counters *counters,
+                          struct err *err)
+{
+    struct sql_statement *row = direction_row(store, ROW_LINK_COUNTER, trial_id, link, d, err);
+    if (!row)
+        return -ERR_HOST;
+    sql_put_unsigned(row, counters->packets);
+    sql_put_unsigned(row, counters->bytes);
+    sql_put_unsigned(row, counters->queue_drops);
+    sql_put_unsigned(row, counters->unasked_drops);
+    const int64_t lateness[] = {counters->lateness_p50_ns, counters->lateness_p99_ns, counters->lateness_max_ns};
+    for (int i = 0; i < 3; i++)
+        sql_put_unsigned_or_null(row, (uint64_t)lateness[i], lateness[i] >= 0);
+    sql_put_unsigned_or_null(row, counters->backlog_bytes_max, counters->backlog_bytes_max > 0);
+    return sql_run(row, err);
+}
+
+int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
+{
+    for (int i = 0; i < end->link_count; i++)
+        for (int d = 0; d < DIRECTIONS; d++)
+            if ((end->readback && store_readback(store, trial_id, i, d, &end->readback[i], err) < 0) ||
+                (end->checks && store_check_row(store, trial_id, i, d, &end->checks[i].direction[d], err) < 0) ||
+                (end->counters && store_counters(store, trial_id, i, d, &end->counters[i].direction[d], err) < 0))
+                return -ERR_HOST;
+    return 0;
+}

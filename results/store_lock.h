@@ -1,0 +1,21 @@
+/* results/store_lock.h: one writer a database file, and what kind of file a path is. */
+#ifndef LAGGARD_RESULTS_STORE_LOCK_H
+#define LAGGARD_RESULTS_STORE_LOCK_H
+
+#include <stdbool.h>
+
+struct err;
+struct store_lock;
+
+/* Creates the file (empty) when it is missing, and makes this process its only writer until store_lock_free(). Readers are not
+ * hindered. Refuses a file that is not ours, as store_lock_check() does. */
+int store_lock_take(const char *path, struct store_lock **lock, struct err *err);
+void store_lock_free(struct store_lock *lock); /* after the last SQLite connection to the file was closed; NULL allowed */
+void store_lock_cleanup(struct store_lock **lock);
+bool store_lock_created(const struct store_lock *lock); /* the file was not there before */
+/* Why this file could not be opened for writing, changing nothing; 0 for one that is not there yet but could be created. */
+int store_lock_check(const char *path, struct err *err);
+
+bool store_on_network(const char *path); /* WAL's shared memory does not work there */
+
+#endif

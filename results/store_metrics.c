@@ -1,0 +1,120 @@
+/* results/store_metrics.c: the numbers of a whole trial, computed once when it ends: percentiles of its measured rounds, and how well
+ * its last evaluated model did. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "results/statistics.h"
+#include "results/store_internal.h"
+
+struct metric_input {
+    const double *round_times; /* of the measured rounds, ns */
+    size_t round_count;
+    double accuracy, loss; /* NAN where undefined, and then: */
+    const char *why;
+};
+
+static double mean_round(const struct metric_input *input)
+{
+    return statistics_mean(input->round_times, input->round_count);
+}
+
+static double p50_round(const struct metric_input *input)
+{
+    return statistics_quantile(input->round_times, input->round_count, 0.5);
+}
+
+static double p90_round(const struct metric_input *input)
+{
+    return statistics_quantile(input->round_times, input->round_count, 0.9);
+}
+
+static double p99_round(const struct metric_input *input)
+{
+    return statistics_quantile(input->round_times, input->round_count, 0.99);
+}
+
+static double longest_round(const struct metric_input *input)
+{
+    return statistics_quantile(input->round_times, input->round_count, 1);
+}
+
+static double last_accuracy(const struct metric_input *input)
+{
+    return input->accuracy;
+}
+
+static double last_loss(const struct metric_input *input)
+{
+    return input->loss;
+}
+
+/* The names are those of the table `metric` (schemas/results.sql). */
+static const struct {
+    const char *name;
+    bool of_rounds;
+    double (*value)(const struct metric_input *);
+} metrics[] = {
+    {"round_time_ns.mean", true, mean_round},
+    {"round_time_ns.p50", true, p50_round},
+    {"round_time_ns.p90", true, p90_round},
+    {"round_time_ns.p99", true, p99_round},
+    {"round_time_ns.max", true, longest_round},
+    {"accuracy", false, last_accuracy},
+    {"loss", false, last_loss},
+};
+
+/* Where several nodes evaluate a model of their own, the trial's number is their mean; one undefined value makes it undefined. */
+static void last_evaluation(const struct trial_end *end, struct metric_input *input)
+{
+    uint32_t last = 0;
+    int count = 0;
+    double accuracy = 0, loss = 0;
+    for (int node = 0; end->nodes && node < end->node_count; node++)
+        for (uint32_t i = 0; i < end->nodes[node].evaluation_count; i++) {
+            const struct evaluation_record *evaluation = &end->nodes[node].evaluations[i];
+            if (count > 0 && evaluation->round < last)
+                continue;
+            if (count == 0 || evaluation->round > last) {
+                last = evaluation->round;
+                count = 0;
+                accuracy = loss = 0;
+            }
+            accuracy += evaluation->accuracy;
+            loss += evaluation->loss;
+            count++;
+        }
+    input->accuracy = count ? accuracy / count : NAN;
+    input->loss = count ? loss / count : NAN;
+    input->why = count ? "not a finite number: training diverged" : "nothing was evaluated";
+}
+
+int store_metrics(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
+{
+    cleanup(free_pointer) double *round_times = calloc((size_t)end->round_count + 1, sizeof(*round_times));
+    cleanup(sql_finish_cleanup) struct sql_statement *row = NULL;
+    if (!round_times)
+        return err_set(err, ERR_HOST, "cannot store trial %lld: out of memory", (long long)trial_id);
+    if (sql_prepare(store->sql,
+                    "INSERT INTO trial_metric (trial_id, metric_id, value, reason) "
+                    "VALUES (?, (SELECT metric_id FROM metric WHERE name = ?), ?, ?)",
+                    &row, err) < 0)
+        return -ERR_HOST;
+    struct metric_input input = {.round_times = round_times};
+    for (int i = 0; i < end->round_count; i++)
+        if (!end->rounds[i].warmup)
+            round_times[input.round_count++] = (double)(end->rounds[i].end_ns - end->rounds[i].begin_ns);
+    last_evaluation(end, &input);
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        double value = metrics[i].value(&input);
+        sql_start(row);
+        sql_put_integer(row, trial_id);
+        sql_put_text(row, metrics[i].name);
+        sql_put_real(row, value);
+        sql_put_text(row, isfinite(value) ? NULL : metrics[i].of_rounds ? "no round was measured" : input.why);
+        if (sql_run(row, err) < 0)
+            return err_wrap(err, "the metric %s", metrics[i].name);
+    }
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* results/store_rows.c: the tables that the program writes, with their columns in the order in which values are put. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "results/store_internal.h"
+
+static const struct {
+    const char *table, *columns;
+} row_tables[] = {
+    [ROW_ENVIRONMENT] = {"environment", "fingerprint"},
+    [ROW_ENVIRONMENT_FACT] = {"environment_fact", "environment_id, name, value, affects_performance"},
+    [ROW_CAMPAIGN] = {"campaign",
+                      "name, file_path, file_text, file_sha256, seed, planned_trial_count, started_unix_ns, environment_id"},
+    [ROW_CELL] = {"cell", "campaign_id, number, label, scheme, workers, settings_text"},
+    [ROW_CELL_SETTING] = {"cell_setting", "cell_id, position, path, value"},
+    [ROW_TRIAL] = {"trial", "uuid, campaign_id, cell_id, arm, block, run_order, seed, world, engine, status, started_unix_ns, "
+                            "worker_count, server_count, payload_bytes, warmup_round_count, mtu_bytes, congestion_control"},
+    [ROW_NODE] = {"node", "trial_id, node, name, role, address"},
+    [ROW_LINK] = {"link", "trial_id, link, direction, name, from_node, to_node, rate_bps, delay_ns, queue_bytes"},
+    [ROW_LINK_READBACK] = {"link_readback",
+                           "trial_id, link, direction, engine, rate_bps, burst_bytes, limit_bytes, gso_max_bytes, delay_ns"},
+    [ROW_LINK_CHECK] = {"link_check", "trial_id, link, direction, goodput_bps, delay_mean_ns, delay_minimum_ns, delay_maximum_ns, "
+                                      "delay_sd_ns, probes_sent_count, probes_received_count, within_tolerance, reason"},
+    [ROW_LINK_COUNTER] = {"link_counter",
+                          "trial_id, link, direction, packet_count, carried_bytes, queue_drop_count, "
+                          "unasked_drop_count, lateness_p50_ns, lateness_p99_ns, lateness_maximum_ns, backlog_bytes"},
+    [ROW_ROUND] = {"round", "trial_id, round, warmup, begin_ns, end_ns, slowest_node"},
+    [ROW_ROUND_HELD] = {"round_held", "trial_id, node, round, held_ns"},
+    [ROW_SPAN] = {"span", "trial_id, node, round, kind, peer, flags, begin_ns, end_ns, moved_bytes"},
+    [ROW_EVALUATION] = {"evaluation", "trial_id, node, round, at_ns, loss, accuracy_ratio, sample_count, reason"},
+    [ROW_NODE_COUNTER] =
+        {"node_counter",
+         "trial_id, node, overrun_count, compute_task_count, gradient_mean_ns, idle_gradient_ns, "
+         "sent_payload_bytes, received_payload_bytes, sent_message_count, received_message_count, "
+         "discarded_message_count, tcp_retransmit_count, tcp_timeout_count, timer_late_count, timer_late_maximum_ns, "
+         "lost_span_count, check_count, check_failure_count, peak_rss_bytes, private_bytes, blas, model_sha256"},
+    [ROW_PREDICTION] = {"prediction", "trial_id, basis, method, round_ns, compute_ns, latency_ns, bandwidth_ns, reduce_ns, reason"},
+    [ROW_EVENT] = {"event", "campaign_id, trial_id, at_unix_ns, kind, text"},
+};
+static_assert(sizeof(row_tables) / sizeof(row_tables[0]) == ROW_KIND_COUNT, "every row kind has a table");
+
+struct sql_statement *store_row(struct store *store, enum row_kind kind, struct err *err)
+{
+    if (!store->rows[kind] &&
+        sql_prepare_insert(store->sql, row_tables[kind].table, row_tables[kind].columns, &store->rows[kind], err) < 0)
+        return NULL;
+    sql_start(store->rows[kind]);
+    return store->rows[kind];
+}
