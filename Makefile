@@ -105,6 +105,44 @@ $(B)/results/schema_sql.o: $(wildcard schemas/results*.sql)
 deps: ## install missing Debian packages (root or sudo; otherwise prints the command)
 	@tests/install-deps
 
+.PHONY: check
+check: | deps ## build and run every test that this host can run; says what it skipped and why
+	$(Q)$(MAKE) --no-print-directory programs tests
+	$(Q)LAGGARD_BUILD=$(B) tests/run-check
+
+.PHONY: demo
+demo: all ## the study ring-or-server: 36 trials on shaped links, under two minutes, into ring-or-server.db
+	$(B)/laggard run docs/studies/ring-or-server/campaign.yaml
+
+.PHONY: bench
+bench: | deps ## print the figures that laggard promises, measured beside their targets
+	$(Q)$(MAKE) --no-print-directory programs tests
+	$(Q)LAGGARD_BUILD=$(B) tests/bench/run
+
+.PHONY: asan ubsan coverage
+asan: | deps ## the unit tests and fuzz targets under the address sanitizer
+	$(Q)$(MAKE) --no-print-directory MODE=asan programs tests
+	$(Q)LAGGARD_BUILD=build/asan tests/run-check unit fuzz
+ubsan: | deps ## the same under the undefined behaviour sanitizer
+	$(Q)$(MAKE) --no-print-directory MODE=ubsan programs tests
+	$(Q)LAGGARD_BUILD=build/ubsan tests/run-check unit fuzz
+coverage: | deps ## line coverage of make check's tests by gcov, one line a source file
+	$(Q)$(MAKE) --no-print-directory MODE=coverage programs tests
+	$(Q)LAGGARD_BUILD=build/coverage tests/run-check
+	$(Q)cd build/coverage && find . -name '*.gcda' -exec gcov -n {} + 2>/dev/null | paste - - - | grep -E "(harness|schemas|netem|agents|results)/"
+
+.PHONY: tidy format
+tidy: ## clang-tidy and cppcheck over all sources (uses what is installed)
+	$(Q)tests/run-tidy
+format: ## clang-format over all sources
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+
+.PHONY: install
+install: all ## copy the programs, man pages and documentation below PREFIX (default /usr/local; DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/laggard
+	install -m 755 $(B)/laggard $(B)/laggard-agent $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 README.md LICENSE $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/laggard/
+
 .PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build
