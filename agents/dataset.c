@@ -37,7 +37,7 @@ void dataset_dimensions(enum dataset_kind kind, uint32_t *inputs, uint32_t *clas
 
 /* ---- gzipped IDX files ---- */
 
-enum { PATH_BYTES = 4096, SAMPLES_MAX = 10000000, GZ_BUFFER = 256 << 10 };
+enum { PATH_BYTES = 4096, SAMPLES_MAX = 10000000 };
 
 struct idx_file {
     gzFile stream;
@@ -109,7 +109,6 @@ static int open_idx(const struct dataset_row *row, const char *path, enum datase
         close(fd);
         return err_set(err, ERR_HOST, "cannot read %s: out of memory", file->path);
     }
-    gzbuffer(file->stream, GZ_BUFFER);
     int rc = read_fully(file, header, (size_t)header_bytes[content], err);
     if (rc < 0)
         return rc;

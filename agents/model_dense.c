@@ -29,7 +29,6 @@ struct dense {
     int capacity;                  /* rows of the work space */
     float *activation[WIDTHS_MAX]; /* capacity x width[l] */
     float *delta[2];               /* capacity x the widest layer, without the inputs */
-    float pixel_value[256];        /* pixel / 255 */
 };
 
 /* The layers' widths with inputs and classes; hidden_count is 0 for softmax regression. */
@@ -83,8 +82,6 @@ static int create(const struct workload_settings *workload, int hidden_count, co
     }
     for (int i = 0; i < 2; i++)
         dense->delta[i] = arena_new_array(arena, float, (size_t)dense->capacity *(size_t)widest);
-    for (int pixel = 0; pixel < 256; pixel++)
-        dense->pixel_value[pixel] = (float)pixel / 255.0f;
     dense->model.parameter_count = dense->offset[dense->layer_count];
     dense->model.part_count = dense->layer_count;
     *model = &dense->model;
@@ -131,10 +128,14 @@ static void forward(struct dense *dense, const float *parameters, int count)
 
 static void gather(struct dense *dense, const uint8_t *pixels, size_t row)
 {
-    size_t inputs = (size_t)dense->width[0];
+    static const float scale = 1.0f / 255.0f;
+    size_t inputs = (size_t)dense->width[0], i = 0;
     float *out = dense->activation[0] + row * inputs;
-    for (size_t i = 0; i < inputs; i++)
-        out[i] = dense->pixel_value[pixels[i]];
+    for (; i + 16 <= inputs; i += 16) /* a constant inner count is what lets -O2 use vectors */
+        for (size_t j = 0; j < 16; j++)
+            out[i + j] = scale * (float)pixels[i + j];
+    for (; i < inputs; i++)
+        out[i] = scale * (float)pixels[i];
 }
 
 /* Cross-entropy of one row of scores, log(sum exp(score - top)) - (score[label] - top); exponentials (NULL: not wanted) receives the terms. */
