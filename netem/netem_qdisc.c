@@ -1,6 +1,7 @@
 /* netem_qdisc.c: netem's messages, and the redirection that feeds it. */
 #include "netem/netem_qdisc.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
@@ -106,8 +107,7 @@ int netem_qdisc_put_redirect(struct nl_msg *message, int ifb_index)
     return code < 0 ? -1 : 0;
 }
 
-void netem_qdisc_add(struct netlink *netlink, int device_index, const char *device, int ifb_index, const char *ifb,
-                     const struct netem_setting *setting)
+void netem_qdisc_add_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting)
 {
     struct nl_msg *delay = netlink_begin_tc(NETLINK_QDISC, ifb_index, TC_H_ROOT, 0, 0, "netem");
     if (delay && netem_qdisc_put(delay, setting) < 0) {
@@ -115,7 +115,10 @@ void netem_qdisc_add(struct netlink *netlink, int device_index, const char *devi
         delay = NULL;
     }
     netlink_push(netlink, delay, ifb, "a delay (netem)");
+}
 
+void netem_qdisc_add_hook(struct netlink *netlink, int device_index, const char *device, int ifb_index)
+{
     netlink_push(netlink, netlink_begin_tc(NETLINK_QDISC, device_index, TC_H_CLSACT, TC_H_MAKE(TC_H_CLSACT, 0), 0, "clsact"),
                  device, "an ingress hook (clsact)");
 

@@ -29,9 +29,10 @@ uint32_t netem_qdisc_limit(uint64_t rate_bps, int64_t delay_ns, uint64_t queue_b
 int netem_qdisc_put(struct nl_msg *message, const struct netem_setting *setting);
 /* Appends the TCA_OPTIONS of the filter: match everything, redirect to the egress of device `ifb_index`. */
 int netem_qdisc_put_redirect(struct nl_msg *message, int ifb_index);
-/* Requests clsact and filter on the receiver's device and netem on the IFB, which exists and is still down. */
-void netem_qdisc_add(struct netlink *netlink, int device_index, const char *device, int ifb_index, const char *ifb,
-                     const struct netem_setting *setting);
+/* Requests clsact and filter on the receiver's device. */
+void netem_qdisc_add_hook(struct netlink *netlink, int device_index, const char *device, int ifb_index);
+/* Requests netem at the root of the IFB, which is still down. */
+void netem_qdisc_add_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting);
 
 struct netem_state { /* as the kernel reports it */
     int64_t delay_ns, jitter_ns;

@@ -1,0 +1,303 @@
+/* network.c: builds the namespaces, devices, addresses and routes of a topology. */
+#include "netem/network.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "netem/namespaces.h"
+#include "netem/netem_qdisc.h"
+#include "netem/tap.h"
+#include "netem/tbf.h"
+#include "netem/topology.h"
+
+enum {
+    TAP_QUEUE_LEAST = 1000, /* packets between the kernel and the relay; the driver's default */
+    TAP_QUEUE_MOST = 16384,
+    TAP_QUEUE_WORTH_MS = 20,    /* how long the relay may be kept from the processor */
+    TCP_BUFFER_LEAST = 6 << 20, /* the kernel's own maximum for receiving */
+    TCP_BUFFER_MOST = 1 << 30,
+    ALTNAME_MOST = 127,
+    RENDER_BYTES = 64,
+};
+
+enum engine_kind network_link_engine(const struct network *network, int link)
+{
+    const struct direction *direction = network->topology->links[link].direction;
+    bool delayed = direction[DIRECTION_FORWARD].delay_ns > 0 || direction[DIRECTION_BACKWARD].delay_ns > 0;
+    return delayed ? network->engine : ENGINE_NONE;
+}
+
+int network_end_place(const struct network *network, int end)
+{
+    const struct link *link = &network->topology->links[end / ENDS];
+    return end % ENDS == 0 ? link->from : link->to;
+}
+
+static const struct direction *sent_direction(const struct network *network, int end)
+{
+    return &network->topology->links[end / ENDS].direction[end % ENDS];
+}
+
+struct netem_setting network_netem_setting(const struct network *network, int end)
+{
+    const struct direction *arriving = sent_direction(network, end ^ 1);
+    return (struct netem_setting){
+        .delay_ns = arriving->delay_ns,
+        .limit_packets = netem_qdisc_limit(arriving->rate_bps, arriving->delay_ns, arriving->queue_bytes),
+    };
+}
+
+static uint32_t tap_queue_packets(const struct direction *direction, int mtu)
+{
+    if (direction->rate_bps == 0)
+        return TAP_QUEUE_MOST;
+    uint64_t packets = direction->rate_bps / 8000 * TAP_QUEUE_WORTH_MS / (uint64_t)mtu;
+    return packets < TAP_QUEUE_LEAST ? TAP_QUEUE_LEAST : packets > TAP_QUEUE_MOST ? TAP_QUEUE_MOST : (uint32_t)packets;
+}
+
+static void describe_end(const struct network *network, int end, struct network_end *out)
+{
+    const struct topology *topology = network->topology;
+    const struct direction *direction = sent_direction(network, end);
+    struct shaping shaping = shaping_for_rate(direction->rate_bps, direction->queue_bytes, topology->mtu);
+    struct netlink_device device = {
+        .index = network_end_index(end),
+        /* Locally administered, and the same in every run. */
+        .mac = {0x02, 0x6c, 0x67, (uint8_t)(end >> 16), (uint8_t)(end >> 8), (uint8_t)end},
+        .mtu = topology->mtu,
+        .gso_max_bytes = shaping.gso_max_bytes,
+        .queue_packets = network_link_engine(network, end / ENDS) == ENGINE_RELAY ? tap_queue_packets(direction, topology->mtu) : 0,
+    };
+    snprintf(device.name, sizeof(device.name), "l%d", end / ENDS);
+    *out = (struct network_end){.shaping = shaping, .next_end = out->next_end, .device = device};
+}
+
+static void *allocate(size_t count, size_t bytes)
+{
+    return calloc(count > 0 ? count : 1, bytes);
+}
+
+static int prepare(struct network *network, struct err *err)
+{
+    const struct topology *topology = network->topology;
+    size_t links = (size_t)topology->link_count;
+    network->places = allocate((size_t)topology->place_count, sizeof(*network->places));
+    network->ends = allocate(links * ENDS, sizeof(*network->ends));
+    network->relay = allocate(links, sizeof(*network->relay));
+    network->relay_index = allocate(links, sizeof(*network->relay_index));
+    network->baseline = allocate(links, sizeof(*network->baseline));
+    network->relay_baseline = allocate(links * DIRECTIONS, sizeof(*network->relay_baseline));
+    if (!network->places || !network->ends || !network->relay || !network->relay_index || !network->baseline ||
+        !network->relay_baseline)
+        return err_set(err, ERR_HOST, "not enough memory for a network of %d links", topology->link_count);
+
+    for (int place = 0; place < topology->place_count; place++)
+        network->places[place] = (struct network_place){.namespace_fd = -1, .first_end = -1};
+    for (int end = ENDS * topology->link_count - 1; end >= 0; end--) { /* backwards, so that each list is in ascending order */
+        int *first = &network->places[network_end_place(network, end)].first_end;
+        network->ends[end].next_end = *first;
+        *first = end;
+        describe_end(network, end, &network->ends[end]);
+    }
+    for (int link = 0; link < topology->link_count; link++) {
+        network->relay_index[link] = NO_RELAY;
+        if (network_link_engine(network, link) != ENGINE_RELAY)
+            continue;
+        network->relay_index[link] = network->relay_count;
+        struct relay_link *relay = &network->relay[network->relay_count++];
+        for (int d = 0; d < DIRECTIONS; d++) {
+            const struct direction *direction = &topology->links[link].direction[d];
+            relay->port[d] = -1;
+            relay->direction[d] = (struct relay_direction){
+                .delay_ns = direction->delay_ns, .rate_bps = direction->rate_bps, .queue_bytes = direction->queue_bytes};
+        }
+    }
+    return 0;
+}
+
+/* What TCP must hold: the narrowest path's round trip and its queues, twice over, as the window counts memory with its overhead. */
+static uint64_t tcp_buffer_bytes(const struct topology *topology)
+{
+    uint64_t most = TCP_BUFFER_LEAST;
+    for (int link = 0; link < topology->link_count; link++) {
+        const struct direction *forward = &topology->links[link].direction[DIRECTION_FORWARD];
+        const struct direction *backward = &topology->links[link].direction[DIRECTION_BACKWARD];
+        uint64_t rate = forward->rate_bps > backward->rate_bps ? forward->rate_bps : backward->rate_bps;
+        uint64_t round_trip_ns = 2 * (uint64_t)(forward->delay_ns + backward->delay_ns); /* two links a path */
+        uint64_t queues = 2 * (forward->queue_bytes > backward->queue_bytes ? forward->queue_bytes : backward->queue_bytes);
+        unsigned __int128 needed = 2 * ((unsigned __int128)rate / 8 * round_trip_ns / (uint64_t)NS_PER_S + queues);
+        if (needed > most)
+            most = needed > TCP_BUFFER_MOST ? TCP_BUFFER_MOST : (uint64_t)needed;
+    }
+    return most;
+}
+
+/* A new namespace takes several settings over from the host's: each that matters is written, so that hosts do not differ. */
+static int set_sysctls(const struct topology *topology, const struct place *place, uint64_t buffer, struct err *err)
+{
+    char receive[RENDER_BYTES], send[RENDER_BYTES];
+    snprintf(receive, sizeof(receive), "4096 131072 %" PRIu64, buffer);
+    snprintf(send, sizeof(send), "4096 16384 %" PRIu64, buffer);
+    const struct setting {
+        const char *name, *value;
+        bool required, hosts_only;
+    } settings[] = {
+        {"net/ipv6/conf/all/disable_ipv6", "1", false, false}, /* no duplicate address detection, no router solicitations */
+        {"net/ipv4/conf/all/rp_filter", "0", true, false},
+        {"net/ipv4/conf/default/rp_filter", "0", true, false},
+        {"net/ipv4/ip_forward", place->kind == PLACE_ROUTER ? "1" : "0", true, false},
+        {"net/ipv4/tcp_no_metrics_save", "1", true, true}, /* a trial learns nothing from the one before on the same fabric */
+        {"net/ipv4/tcp_slow_start_after_idle", topology->tcp.slow_start_after_idle ? "1" : "0", true, true},
+        {"net/ipv4/tcp_rmem", receive, true, true},
+        {"net/ipv4/tcp_wmem", send, true, true},
+    };
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        if (settings[i].hosts_only && place->kind != PLACE_HOST)
+            continue;
+        if (namespaces_sysctl(settings[i].name, settings[i].value, settings[i].required, err) < 0)
+            return -ERR_HOST;
+    }
+    return 0;
+}
+
+/* TAPs are opened here too: the process is in the right namespace just now. */
+static int make_place(struct network *network, int index, uint64_t buffer, struct err *err)
+{
+    struct network_place *place = &network->places[index];
+    if (namespaces_new_network(&place->namespace_fd, err) < 0 ||
+        set_sysctls(network->topology, &network->topology->places[index], buffer, err) < 0 ||
+        netlink_open(&place->netlink, err) < 0)
+        return err_wrap(err, "place %s", network->topology->places[index].name);
+    for (int end = place->first_end; end >= 0; end = network->ends[end].next_end) {
+        int relay = network->relay_index[end / ENDS];
+        if (relay == NO_RELAY)
+            continue;
+        const struct netlink_device *device = &network->ends[end].device;
+        if (tap_open(device->name, device->index, &network->relay[relay].port[end % ENDS], err) < 0)
+            return err_wrap(err, "link %s", network->topology->links[end / ENDS].name);
+    }
+    return 0;
+}
+
+static int make_veths(struct network *network, struct err *err)
+{
+    const struct topology *topology = network->topology;
+    for (int link = 0; link < topology->link_count; link++)
+        if (network->relay_index[link] == NO_RELAY)
+            netlink_add_veth(network->places[topology->links[link].from].netlink, &network->ends[ENDS * link].device,
+                             &network->ends[ENDS * link + 1].device, network->places[topology->links[link].to].namespace_fd);
+    for (int place = 0; place < topology->place_count; place++)
+        if (netlink_flush(network->places[place].netlink, err) < 0)
+            return err_wrap(err, "links of place %s", topology->places[place].name);
+    return 0;
+}
+
+static void add_delay(struct network *network, struct netlink *netlink, int end)
+{
+    struct netem_setting setting = network_netem_setting(network, end);
+    if (setting.delay_ns == 0)
+        return;
+    const struct netlink_device *device = &network->ends[end].device;
+    struct netlink_device ifb = {.index = network_ifb_index(end), .mtu = device->mtu};
+    snprintf(ifb.name, sizeof(ifb.name), "i%d", end / ENDS);
+    netlink_add_ifb(netlink, &ifb);
+    netem_qdisc_add_delay(netlink, ifb.index, ifb.name, &setting);
+    netem_qdisc_add_hook(netlink, device->index, device->name, ifb.index);
+    netlink_set_up(netlink, ifb.index, ifb.name);
+}
+
+static void configure_device(struct network *network, struct netlink *netlink, int end)
+{
+    const struct network_end *self = &network->ends[end];
+    const char *altname = network->topology->links[end / ENDS].name;
+    enum engine_kind engine = network_link_engine(network, end / ENDS);
+    if (engine == ENGINE_RELAY)
+        netlink_set_device(netlink, &self->device); /* a veth has all this from its creation */
+    if (altname && strlen(altname) <= ALTNAME_MOST && strcmp(altname, self->device.name) != 0)
+        netlink_add_altname(netlink, self->device.index, self->device.name, altname);
+    if (self->shaping.rate_bytes_per_second > 0)
+        tbf_add(netlink, self->device.index, self->device.name, &self->shaping);
+    if (engine == ENGINE_NETEM)
+        add_delay(network, netlink, end);
+    netlink_set_up(netlink, self->device.index, self->device.name);
+}
+
+/* A host reaches everything through the router, its only neighbour; the router has a route and a neighbour for each host. Nobody ever
+ * asks for an address. */
+static void configure_routes(struct network *network, struct netlink *netlink, int end)
+{
+    const struct topology *topology = network->topology;
+    const struct place *here = &topology->places[network_end_place(network, end)];
+    const struct place *there = &topology->places[network_end_place(network, end ^ 1)];
+    const struct netlink_device *device = &network->ends[end].device, *peer = &network->ends[end ^ 1].device;
+    struct netlink_route route = {.index = device->index,
+                                  .device = device->name,
+                                  .congestion_control = topology->tcp.congestion_control,
+                                  .rto_min_ns = topology->tcp.rto_min_ns};
+    if (here->kind == PLACE_HOST) {
+        route.gateway = TOPOLOGY_ROUTER_ADDRESS;
+        route.source = here->address;
+        netlink_add_address(netlink, device->index, device->name, here->address, 32);
+        netlink_add_neighbour(netlink, device->index, device->name, TOPOLOGY_ROUTER_ADDRESS, peer->mac);
+    } else {
+        route.destination = there->address;
+        route.prefix = 32;
+        route.source = TOPOLOGY_ROUTER_ADDRESS;
+        netlink_add_neighbour(netlink, device->index, device->name, there->address, peer->mac);
+    }
+    netlink_add_route(netlink, &route);
+}
+
+static int configure_place(struct network *network, int index, struct err *err)
+{
+    const struct place *place = &network->topology->places[index];
+    struct netlink *netlink = network->places[index].netlink;
+    netlink_set_up(netlink, LOOPBACK_INDEX, "lo");
+    if (place->kind == PLACE_ROUTER)
+        netlink_add_address(netlink, LOOPBACK_INDEX, "lo", TOPOLOGY_ROUTER_ADDRESS, 32);
+    for (int end = network->places[index].first_end; end >= 0; end = network->ends[end].next_end) {
+        configure_device(network, netlink, end);
+        configure_routes(network, netlink, end);
+    }
+    return netlink_flush(netlink, err) < 0 ? err_wrap(err, "place %s", place->name) : 0;
+}
+
+static int check_shape(const struct topology *topology, struct err *err)
+{
+    for (int i = 0; i < topology->link_count; i++) {
+        const struct link *link = &topology->links[i];
+        if (topology->places[link->from].kind == topology->places[link->to].kind)
+            return err_set(err, ERR_USAGE, "link %s joins two %ss: only links between a host and the router can be built",
+                           link->name, topology->places[link->from].kind == PLACE_HOST ? "host" : "router");
+    }
+    return 0;
+}
+
+int network_build(struct network *network, const struct topology *topology, enum engine_kind engine,
+                  struct relay_counters *relay_counters, struct err *err)
+{
+    *network = (struct network){.topology = topology, .engine = engine, .relay_counters = relay_counters};
+    if (check_shape(topology, err) < 0)
+        return -ERR_USAGE;
+    int64_t started = clock_now_ns();
+    int code = prepare(network, err);
+    uint64_t buffer = tcp_buffer_bytes(topology);
+    for (int place = 0; code == 0 && place < topology->place_count; place++)
+        code = make_place(network, place, buffer, err);
+    if (code < 0)
+        return code;
+    int64_t places_made = clock_now_ns();
+    if ((code = make_veths(network, err)) < 0)
+        return code;
+    int64_t links_made = clock_now_ns();
+    for (int place = 0; code == 0 && place < topology->place_count; place++)
+        code = configure_place(network, place, err);
+    log_debug("network: namespaces %.1f ms, veth pairs %.1f ms, settings %.1f ms", (double)(places_made - started) / 1e6,
+              (double)(links_made - places_made) / 1e6, (double)(clock_now_ns() - links_made) / 1e6);
+    return code;
+}

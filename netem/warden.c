@@ -1,0 +1,378 @@
+/* warden.c: builds the network, starts the programs, then reaps, reports and answers until the caller is gone. */
+#include "netem/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "netem/measure.h"
+#include "netem/network.h"
+
+enum {
+    RELAY_START_PATIENCE_MS = 10000,
+    MEASURE_SECONDS_BASE = 60, /* far more than it takes: a bound, so that no caller waits for ever */
+    MEASURE_SECONDS_A_LINK = 15,
+};
+
+struct warden {
+    const struct warden_setup *setup;
+    struct network network;
+    struct process *programs; /* one each; pid 0 once reaped */
+    pid_t relay;              /* 0: none */
+    int relay_control;        /* closing it ends the relay */
+    int signal_fd, null_fd;
+    struct rlimit files_before;
+};
+
+static void send_answer(const struct warden *warden, enum warden_operation operation, int code, int program, pid_t pid)
+{
+    struct warden_answer answer = {.operation = operation, .code = code, .program = program};
+    struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
+    struct ucred credentials = {.pid = pid, .uid = getuid(), .gid = getgid()};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(credentials))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (pid > 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_CREDENTIALS;
+        header->cmsg_len = CMSG_LEN(sizeof(credentials));
+        memcpy(CMSG_DATA(header), &credentials, sizeof(credentials));
+    }
+    if (sendmsg(warden->setup->request_fd, &message, MSG_NOSIGNAL) < 0 && errno == EPIPE)
+        _exit(0); /* the caller is gone */
+}
+
+static void send_event(const struct warden *warden, int program, const struct process_exit *how)
+{
+    struct warden_event event = {.program = program, .how = *how};
+    if (write(warden->setup->event_fd, &event, sizeof(event)) < 0 && errno == EPIPE) /* process 1 does not feel SIGPIPE */
+        _exit(0);
+}
+
+/* What the caller had open and has nothing to do with the warden would live on in it: locks, other fabrics' sockets. */
+static int drop_descriptors(const struct warden_setup *setup, struct err *err)
+{
+    const struct fabric_spec *spec = setup->spec;
+    unsigned count = 2, next = 0;
+    for (int i = 0; i < spec->program_count; i++)
+        count += spec->programs[i].descriptor_count;
+    cleanup(free_pointer) int *keep = calloc(count, sizeof(*keep));
+    if (!keep)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs' descriptors");
+    keep[next++] = setup->request_fd;
+    keep[next++] = setup->event_fd;
+    for (int i = 0; i < spec->program_count; i++)
+        for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
+            keep[next++] = spec->programs[i].descriptors[d];
+    namespaces_keep_descriptors(keep, count);
+    return 0;
+}
+
+/* The signals the caller handles are not the warden's: process 1 of a PID namespace ignores whatever it has no handler for. */
+static void reset_signals(sigset_t *children)
+{
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL);
+    sigemptyset(children);
+    sigaddset(children, SIGCHLD);
+    sigprocmask(SIG_SETMASK, children, NULL);
+}
+
+static int become_warden(struct warden *warden, struct err *err)
+{
+    const struct warden_setup *setup = warden->setup;
+    sigset_t children;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a caller that died before this line has closed its socket: seen in the loop */
+    prctl(PR_SET_NAME, "laggard-warden");
+    setsid(); /* Ctrl-C on the terminal is the caller's to handle, not the programs' to die from */
+    reset_signals(&children);
+    if (drop_descriptors(setup, err) < 0 || namespaces_settle(&setup->owner, err) < 0)
+        return -ERR_HOST;
+    warden->signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    warden->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (warden->signal_fd < 0 || warden->null_fd < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot open a signalfd and /dev/null");
+    if (getrlimit(RLIMIT_NOFILE, &warden->files_before) == 0) {
+        struct rlimit most = {.rlim_cur = warden->files_before.rlim_max, .rlim_max = warden->files_before.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &most); /* three descriptors a place and more */
+    }
+    return 0;
+}
+
+static void show_names(const struct topology *topology)
+{
+    cleanup(text_free) struct text hosts = {0};
+    text_add(&hosts, "127.0.0.1 localhost\n");
+    for (int i = 0; i < topology->host_count; i++) {
+        uint32_t address = topology->places[i].address;
+        text_printf(&hosts, "%u.%u.%u.%u %s\n", address >> 24, address >> 16 & 255, address >> 8 & 255, address & 255,
+                    topology->places[i].name);
+    }
+    struct err err;
+    if (namespaces_hosts_file(hosts.bytes, &err) < 0)
+        log_debug("%s", err.text);
+}
+
+static void run_relay(struct warden *warden, int control_fd)
+{
+    const struct network *network = &warden->network;
+    cleanup(free_pointer) int *keep = calloc((size_t)network->relay_count * 2 + 1, sizeof(*keep));
+    if (!keep)
+        _exit(1);
+    unsigned count = 0;
+    keep[count++] = control_fd;
+    for (int i = 0; i < network->relay_count; i++)
+        for (int port = 0; port < 2; port++)
+            keep[count++] = network->relay[i].port[port];
+    namespaces_keep_descriptors(keep, count);
+    prctl(PR_SET_NAME, "laggard-relay");
+    _exit(relay_run(network->relay, network->relay_count, network->relay_counters, control_fd, &warden->setup->shared->relay_err) <
+          0);
+}
+
+static int start_relay(struct warden *warden, struct err *err)
+{
+    struct network *network = &warden->network;
+    if (network->relay_count == 0)
+        return 0;
+    int control[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot make the relay's control socket");
+    cleanup(close_fd) int mine = control[0];
+    cleanup(close_fd) int its = control[1];
+    pid_t pid = fork();
+    if (pid < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot start the relay");
+    if (pid == 0)
+        run_relay(warden, its);
+    close_fd(&its);
+    /* The relay holds the TAPs now; here they would only pin their namespaces. */
+    for (int i = 0; i < network->relay_count; i++)
+        for (int port = 0; port < 2; port++)
+            close_fd(&network->relay[i].port[port]);
+    struct pollfd wait = {.fd = mine, .events = POLLIN};
+    char ready;
+    if (poll(&wait, 1, RELAY_START_PATIENCE_MS) != 1)
+        return err_set(err, ERR_HOST, "the relay has not started within 10 s");
+    if (read(mine, &ready, 1) != 1) {
+        const struct err *why = &warden->setup->shared->relay_err;
+        return err_set(err, ERR_HOST, "the relay ended at its start: %s", why->kind ? why->text : "it gave no reason");
+    }
+    warden->relay = pid;
+    warden->relay_control = steal_fd(&mine);
+    return 0;
+}
+
+struct placement { /* what a program's process does between fork and exec */
+    int namespace_fd, null_fd;
+    const char *host_name;
+    const struct rlimit *files;
+};
+
+static int enter_place(void *context)
+{
+    const struct placement *placement = context;
+    if (setns(placement->namespace_fd, CLONE_NEWNET) < 0 || unshare(CLONE_NEWUTS) < 0 ||
+        sethostname(placement->host_name, strlen(placement->host_name)) < 0 || dup2(placement->null_fd, STDIN_FILENO) < 0)
+        return errno;
+    setrlimit(RLIMIT_NOFILE, placement->files);
+    return 0;
+}
+
+static int start_program(struct warden *warden, int index, struct err *err)
+{
+    const struct fabric_program *program = &warden->setup->spec->programs[index];
+    const struct topology *topology = warden->network.topology;
+    if (program->place < 0 || program->place >= topology->place_count)
+        return err_set(err, ERR_USAGE, "program %s is to start on place %d of %d", program->path, program->place,
+                       topology->place_count);
+    struct placement placement = {
+        .namespace_fd = warden->network.places[program->place].namespace_fd,
+        .null_fd = warden->null_fd,
+        .host_name = topology->places[program->place].name,
+        .files = &warden->files_before,
+    };
+    struct process_spec spec = {.path = program->path,
+                                .arguments = program->arguments,
+                                .environment = program->environment,
+                                .descriptors = program->descriptors,
+                                .descriptor_count = program->descriptor_count,
+                                .before_exec = enter_place,
+                                .context = &placement};
+    if (process_spawn(&spec, &warden->programs[index], err) < 0)
+        return err_wrap(err, "place %s", placement.host_name);
+    send_answer(warden, WARDEN_STARTED, 0, index, warden->programs[index].pid);
+    return 0;
+}
+
+static int start_programs(struct warden *warden, struct err *err)
+{
+    const struct fabric_spec *spec = warden->setup->spec;
+    warden->programs = calloc((size_t)spec->program_count + 1, sizeof(*warden->programs));
+    if (!warden->programs)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
+    for (int i = 0; i < spec->program_count; i++)
+        if (start_program(warden, i, err) < 0)
+            return -(int)err->kind;
+    for (int i = 0; i < spec->program_count; i++) /* a program's end must close its sockets for the caller */
+        for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
+            close(spec->programs[i].descriptors[d]);
+    return 0;
+}
+
+static int build(struct warden *warden, struct err *err)
+{
+    const struct warden_setup *setup = warden->setup;
+    const struct topology *topology = setup->spec->topology;
+    int64_t started = clock_now_ns();
+    int code = become_warden(warden, err);
+    if (code == 0)
+        code = network_build(&warden->network, topology, setup->engine, setup->shared->relay, err);
+    if (code == 0)
+        code = start_relay(warden, err);
+    if (code == 0)
+        code = network_read_back(&warden->network, setup->shared->readback, err);
+    if (code == 0)
+        code = network_reset(&warden->network, err);
+    if (code < 0)
+        return code;
+    show_names(topology);
+    setup->shared->build_ns = clock_now_ns() - started;
+    return start_programs(warden, err);
+}
+
+static void reap(struct warden *warden)
+{
+    struct signalfd_siginfo information;
+    while (read(warden->signal_fd, &information, sizeof(information)) > 0)
+        ;
+    pid_t pid;
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct process_exit how = {.exited = WIFEXITED(status),
+                                   .status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)};
+        if (pid == warden->relay) {
+            warden->relay = 0;
+            send_event(warden, WARDEN_RELAY, &how);
+        }
+        for (int i = 0; i < warden->setup->spec->program_count; i++)
+            if (pid == warden->programs[i].pid) { /* others are orphans of programs */
+                close_fd(&warden->programs[i].pidfd);
+                warden->programs[i] = PROCESS_NONE;
+                send_event(warden, i, &how);
+            }
+    }
+}
+
+/* In a process of its own, since it moves between namespaces and may die; nothing else is to run meanwhile. */
+static int measure(struct warden *warden, int sample, struct err *err)
+{
+    const struct topology *topology = warden->network.topology;
+    struct link_check *checks = warden->setup->shared->checks;
+    memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
+    *err = (struct err){.kind = ERR_NONE};
+    pid_t pid = fork();
+    if (pid < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot start the measurement");
+    if (pid == 0) {
+        cleanup(free_pointer) int *namespaces = calloc((size_t)topology->place_count, sizeof(*namespaces));
+        if (!namespaces)
+            _exit(1);
+        for (int i = 0; i < topology->place_count; i++)
+            namespaces[i] = warden->network.places[i].namespace_fd;
+        prctl(PR_SET_NAME, "laggard-measure");
+        alarm(MEASURE_SECONDS_BASE + MEASURE_SECONDS_A_LINK * (unsigned)topology->link_count);
+        _exit(measure_links(topology, namespaces, sample, checks, err) < 0);
+    }
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    if (WIFEXITED(status) && err->kind != ERR_NONE)
+        return -(int)err->kind;
+    return err_set(err, ERR_HOST, "the measurement of the links ended unexpectedly (wait status %d)", status);
+}
+
+static int signal_program(struct warden *warden, const struct warden_request *request, struct err *err)
+{
+    if (request->program < 0 || request->program >= warden->setup->spec->program_count)
+        return err_set(err, ERR_TRIAL, "there is no program %d to signal", request->program);
+    pid_t pid = warden->programs[request->program].pid;
+    if (pid == 0)
+        return err_set(err, ERR_TRIAL, "program %d has ended: it cannot be signalled", request->program);
+    if (kill(pid, request->argument) < 0)
+        return err_set_errno(err, ERR_TRIAL, errno, "cannot send signal %d to program %d", request->argument, request->program);
+    return 0;
+}
+
+static void answer_request(struct warden *warden)
+{
+    struct warden_request request;
+    ssize_t length = recv(warden->setup->request_fd, &request, sizeof(request), 0);
+    if (length < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (length != (ssize_t)sizeof(request))
+        _exit(0); /* the caller has ended the fabric, or has died */
+    struct err *err = &warden->setup->shared->err;
+    int code;
+    switch (request.operation) {
+    case WARDEN_COUNT:
+        code = network_count(&warden->network, warden->setup->shared->counters, err);
+        break;
+    case WARDEN_RESET:
+        code = network_reset(&warden->network, err);
+        break;
+    case WARDEN_MEASURE:
+        code = measure(warden, request.argument, err);
+        break;
+    case WARDEN_SIGNAL:
+        code = signal_program(warden, &request, err);
+        break;
+    case WARDEN_STARTED:
+    case WARDEN_BUILT:
+    default:
+        code = err_set(err, ERR_HOST, "there is no request number %d", (int)request.operation);
+        break;
+    }
+    send_answer(warden, request.operation, code, 0, 0);
+}
+
+_Noreturn void warden_run(const struct warden_setup *setup)
+{
+    static struct warden warden;
+    warden = (struct warden){.setup = setup, .relay_control = -1, .signal_fd = -1, .null_fd = -1};
+    int code = build(&warden, &setup->shared->err);
+    send_answer(&warden, WARDEN_BUILT, code, 0, 0);
+    if (code < 0)
+        _exit(1);
+    struct pollfd watched[] = {{.fd = setup->request_fd, .events = POLLIN}, {.fd = warden.signal_fd, .events = POLLIN}};
+    for (;;) {
+        if (poll(watched, sizeof(watched) / sizeof(watched[0]), -1) < 0 && errno != EINTR)
+            _exit(1);
+        if (watched[1].revents)
+            reap(&warden);
+        if (watched[0].revents)
+            answer_request(&warden);
+    }
+}
