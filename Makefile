@@ -25,8 +25,8 @@ LDFLAGS_ALL := $(OPTIMISE) -pthread $(LDFLAGS)
 # One owner for each third-party header (tests/check-includes holds the list); everyone links what they own.
 NL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libnl-3.0 libnl-route-3.0)
 NL_LIBS = $(shell $(PKG_CONFIG) --libs libnl-route-3.0 libnl-3.0)
-CONTROLLER_LIBS = $(NL_LIBS) -lsqlite3 -lyaml -ljansson -lcap-ng -lseccomp -lz -ldl -lm
-AGENT_LIBS = -lcap-ng -lseccomp -lz -ldl -lm
+CONTROLLER_LIBS = $(NL_LIBS) -lsqlite3 -lyaml -lcap-ng -lseccomp -lnettle -lz -ldl -lm
+AGENT_LIBS = -lcap-ng -lseccomp -lnettle -lz -ldl -lm
 
 SOURCES_base := $(wildcard harness/base/*.c)
 SOURCES_schemas := $(wildcard schemas/*.c)
@@ -72,7 +72,7 @@ $(B)/laggard-agent: $(B)/agents/main.o $(B)/libagents.a $(B)/libschemas.a $(B)/l
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(AGENT_LIBS)
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBRARIES)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka $(CONTROLLER_LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -ljansson $(CONTROLLER_LIBS)
 
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
