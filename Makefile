@@ -36,6 +36,7 @@ SOURCES_results := $(wildcard results/*.c)
 SOURCES_harness := $(filter-out harness/main.c,$(wildcard harness/*.c))
 PARTS := harness results agents netem schemas base
 UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+UNIT_HELPERS := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 TOOL_SOURCES := $(wildcard tests/netns/*.c tests/bench/*.c)
 
@@ -71,7 +72,13 @@ $(B)/laggard-agent: $(B)/agents/main.o $(B)/libagents.a $(B)/libschemas.a $(B)/l
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(AGENT_LIBS)
 
-$(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBRARIES)
+# What several unit tests share: a library, so that a test links only what it uses.
+$(B)/tests/unit/libhelpers.a: $(call objects,$(UNIT_HELPERS))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/unit/libhelpers.a $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -ljansson $(CONTROLLER_LIBS)
 
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIBRARIES)

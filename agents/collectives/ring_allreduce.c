@@ -62,7 +62,7 @@ struct ring_allreduce {
     uint32_t input_in_flight; /* sends from the input that are not over */
     bool open, contributed;
     bool put_off;          /* a message was answered with LAND_LATER since the last retry */
-    bool retrying;         /* a retry was asked for and nothing has landed since: newer headers may be seen before the kept ones */
+    uint64_t overtakable;  /* messages of all-reduces below this number were put off: newer headers may be seen before them */
     int64_t wait_begin_ns; /* -1: not waiting for the first message */
     uint8_t *in_flight;    /* [size x segments]: a send from this place of the output is not over */
 };
@@ -161,9 +161,11 @@ static struct landing refuse(struct ring_allreduce *ring, const struct message *
     return (struct landing){.kind = LAND_DISCARD};
 }
 
-static struct landing put_off(struct ring_allreduce *ring)
+static struct landing put_off(struct ring_allreduce *ring, const struct message *message)
 {
     ring->put_off = true;
+    if (ring->overtakable <= message->header.step)
+        ring->overtakable = message->header.step + 1;
     return (struct landing){.kind = LAND_LATER};
 }
 
@@ -172,7 +174,6 @@ static void retry(struct ring_allreduce *ring)
     if (!ring->put_off)
         return;
     ring->put_off = false;
-    ring->retrying = true;
     node_retry(ring->node, ring->spec.left);
 }
 
@@ -258,14 +259,15 @@ struct landing ring_allreduce_on_header(struct ring_allreduce *ring, const struc
     const struct message_header *header = &message->header;
     if (message->source != ring->spec.left || header->kind != KIND_SEGMENT || header->index >= ring->positions)
         return refuse(ring, message, "no such message exists here");
-    if (header->step == ring->number + 1 && ring->open && ring->landing >= ring->positions)
-        return put_off(ring);
+    const bool may_overtake = ring->overtakable > ring->number;
+    if (header->step == ring->number + 1 && ring->open && (ring->landing >= ring->positions || may_overtake))
+        return put_off(ring, message);
     if (header->step != ring->number)
         return refuse(ring, message, "it belongs to another all-reduce");
     if (!ring->open)
-        return put_off(ring);
-    if (header->index > ring->landing && (ring->put_off || ring->retrying))
-        return put_off(ring);
+        return put_off(ring, message);
+    if (header->index > ring->landing && may_overtake)
+        return put_off(ring, message);
     if (header->index != ring->landing)
         return refuse(ring, message, header->index < ring->landing ? "it has come before" : "an earlier one is missing");
     size_t place = place_received(ring, header->index);
@@ -273,12 +275,11 @@ struct landing ring_allreduce_on_header(struct ring_allreduce *ring, const struc
     if (message->length != range.count * sizeof(float))
         return refuse(ring, message, "its length is wrong");
     if (ring->in_flight[place])
-        return put_off(ring);
+        return put_off(ring, message);
     if (ring->wait_begin_ns >= 0) {
         node_span(ring->node, SPAN_WAIT, ring->round, ring->wait_begin_ns, node_now(ring->node), ring->spec.left, 0);
         ring->wait_begin_ns = -1;
     }
-    ring->retrying = false;
     ring->landing = skip_empty(ring, header->index + 1);
     return (struct landing){.kind = LAND_INTO, .into = ring->output + range.first};
 }

@@ -136,9 +136,10 @@ static void worker_on_message(struct node *node)
 static void server_begin(struct node *node)
 {
     struct ps_sync_state *state = node_state(node);
+    const bool more = state->round < (uint64_t)node->setup->rounds;
     state->added = 0;
     for (int worker = 0; worker < node->setup->workers; worker++)
-        state->expected[worker] = true;
+        state->expected[worker] = more;
 }
 
 static void server_broadcast(struct node *node, float *vector)
@@ -188,10 +189,9 @@ static void server_advance(struct node *node)
     server_broadcast(node, state->model ? state->model : state->sum);
     node_round_finished(node, state->round);
     state->round++;
+    server_begin(node);
     if (state->round == (uint64_t)node->setup->rounds)
         node_finished(node);
-    else
-        server_begin(node);
 }
 
 static bool server_accepts(const struct node *node, const struct ps_sync_state *state, const struct message *message)

@@ -1,0 +1,53 @@
+/* tests/unit/memory_world.h: a world for unit tests that carries all nodes in one process, hostile within the contract of agents/node.h.
+ *
+ * Starts, computing, deliveries and on_sent() come at seeded random moments; only the order between one source and one destination is
+ * kept. What the contract forbids is checked: callbacks nested in callbacks, memory taken outside of prepare_node(), a sent buffer changed
+ * before on_sent(), a landing place touched before on_message(), a model changed while a gradient is computed at it. A breach fails the
+ * test at once. Memory that is not written yet holds NaNs, so that reading it early shows in the results. */
+#ifndef LAGGARD_TESTS_UNIT_MEMORY_WORLD_H
+#define LAGGARD_TESTS_UNIT_MEMORY_WORLD_H
+
+#include "agents/node.h"
+
+struct memory_world;
+
+enum memory_world_sent {
+    SENT_ANY_TIME, /* on_sent() independent of the receiver, as with a kernel's buffers */
+    SENT_ON_TAKE,  /* only after the receiver took the payload: no buffer anywhere */
+};
+
+struct memory_world_settings {
+    const struct scheme_setup *setup;
+    uint64_t seed;
+    bool immediate_compute; /* a gradient takes no time; else a random one */
+    enum memory_world_sent sent;
+    uint32_t later_limit;       /* messages put off a connection before its sender is held back; 0: the first one holds it back */
+    const float *initial_model; /* NULL: synthetic */
+    void *context;
+    void (*gradient)(void *context, int worker, uint64_t step, const float *model, float *gradient);
+    /* A node_update() without a model. May be NULL. */
+    void (*check)(void *context, int node, const float *sum, int contributors, size_t first, size_t count, uint64_t step);
+};
+
+struct memory_node_result {
+    uint64_t sent_bytes, sent_messages;
+    uint64_t rounds_finished; /* in order, each once */
+    uint64_t spans[SPAN_COUNT];
+    bool finished;
+    const float *model; /* model_to_evaluate() at the end */
+};
+
+/* Allocates the nodes and runs prepare_node() on each. */
+struct memory_world *memory_world_new(const struct memory_world_settings *settings);
+/* Until nothing is left to happen, or a node failed. */
+void memory_world_run(struct memory_world *world);
+struct memory_node_result memory_world_result(struct memory_world *world, int node);
+const char *memory_world_failure(const struct memory_world *world); /* the first node_fail()'s sentence, or NULL */
+/* Buffers, from the pool or wrapped, whose last reference was not given back. */
+uint64_t memory_world_buffers_out(const struct memory_world *world);
+/* Puts a message of the test's own on the way, as if `source` had sent it now. */
+void memory_world_inject(struct memory_world *world, int source, int destination, const struct message_header *header,
+                         const void *payload, size_t length);
+void memory_world_cleanup(struct memory_world **world);
+
+#endif

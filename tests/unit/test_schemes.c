@@ -1,0 +1,401 @@
+/* tests/unit/test_schemes.c: every scheme gives the right sums and models, whatever the order of events, and sends the bytes it should. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/collectives/ring_allreduce.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "tests/unit/memory_world.h"
+
+#include <cmocka.h> /* after node.h: its macro fail() hides the member */
+
+enum { ROUNDS = 20, WORKERS_MAX = 8 };
+static const int worker_counts[] = {1, 2, 3, 5, 8};
+static const size_t float_counts[] = {1, 2, 7, 1000};
+enum { WORKER_COUNTS = sizeof(worker_counts) / sizeof(worker_counts[0]) };
+enum { FLOAT_COUNTS = sizeof(float_counts) / sizeof(float_counts[0]) };
+
+static struct scheme_setup setup_of(const char *scheme, int workers, size_t count, double segment)
+{
+    struct scheme_setup setup = {.scheme = scheme_find(scheme),
+                                 .workers = workers,
+                                 .parameter_count = count,
+                                 .learning_rate = 0.125,
+                                 .rounds = ROUNDS,
+                                 .values_carried = true,
+                                 .seed = 1};
+    assert_non_null(setup.scheme);
+    if (setup.scheme->param_count > 0)
+        setup.values[0] = segment;
+    setup.servers = scheme_servers(setup.scheme, workers, setup.values);
+    setup.nodes = workers + setup.servers;
+    return setup;
+}
+
+/* ---- sums of whole numbers: exact in any order ---- */
+
+struct exact {
+    const struct scheme_setup *setup;
+    size_t checked[WORKERS_MAX + 1]; /* floats, over all rounds */
+};
+
+/* Distinct for each (worker, round), and different at neighbouring floats; sums of eight stay below 2^24. */
+static float whole_number(int worker, uint64_t step, size_t i)
+{
+    return (float)((i * 31 + step * 7) % 1009 + (size_t)(worker + 1) * 2003);
+}
+
+static void whole_gradient(void *context, int worker, uint64_t step, const float *model, float *gradient)
+{
+    const struct exact *exact = context;
+    assert_null(model);
+    for (size_t i = 0; i < exact->setup->parameter_count; i++)
+        gradient[i] = whole_number(worker, step, i);
+}
+
+static void check_sum(void *context, int node, const float *sum, int contributors, size_t first, size_t count, uint64_t step)
+{
+    struct exact *exact = context;
+    assert_int_equal(contributors, exact->setup->workers);
+    for (size_t i = first; i < first + count; i++) {
+        float expected = 0;
+        for (int worker = 0; worker < exact->setup->workers; worker++)
+            expected += whole_number(worker, step, i);
+        if (sum[i] != expected)
+            fail_msg("node %d, round %d, float %zu: the sum is %g, not %g", node, (int)step, i, (double)sum[i], (double)expected);
+    }
+    exact->checked[node] += count;
+}
+
+static void assert_good_end(struct memory_world *world, const struct scheme_setup *setup)
+{
+    if (memory_world_failure(world))
+        fail_msg("%s", memory_world_failure(world));
+    for (int node = 0; node < setup->nodes; node++) {
+        struct memory_node_result result = memory_world_result(world, node);
+        assert_true(result.finished);
+        assert_int_equal(result.rounds_finished, setup->rounds);
+    }
+    assert_int_equal(memory_world_buffers_out(world), 0);
+}
+
+static void assert_bytes(struct memory_world *world, const struct scheme_setup *setup)
+{
+    const uint64_t rounds = (uint64_t)setup->rounds, workers = (uint64_t)setup->workers;
+    const uint64_t bytes = setup->parameter_count * sizeof(float);
+    for (int node = 0; node < setup->nodes; node++) {
+        uint64_t sent = memory_world_result(world, node).sent_bytes;
+        if (setup->servers) {
+            assert_int_equal(sent, rounds * bytes * (node < setup->workers ? 1 : workers));
+            continue;
+        }
+        struct ring_allreduce_layout layout = ring_allreduce_layout(setup->workers, setup->parameter_count, 0);
+        assert_int_equal(sent, rounds * ring_allreduce_sent_bytes(&layout, node));
+        if (setup->parameter_count % workers == 0)
+            assert_int_equal(sent, rounds * 2 * (workers - 1) * bytes / workers);
+    }
+}
+
+/* Every combination of the ways in which the world can be hostile, by the bits of the seed. */
+static struct memory_world_settings hostile(const struct scheme_setup *setup, uint64_t seed)
+{
+    return (struct memory_world_settings){
+        .setup = setup,
+        .seed = seed,
+        .immediate_compute = seed & 1,
+        .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
+        .later_limit = seed & 4 ? 3 : 0,
+    };
+}
+
+static void run_exact(const char *scheme, int workers, size_t count, double segment, uint64_t seed)
+{
+    struct scheme_setup setup = setup_of(scheme, workers, count, segment);
+    assert_true(!setup.scheme->check || setup.scheme->check(&setup, NULL) == 0);
+    struct exact exact = {.setup = &setup};
+    struct memory_world_settings settings = hostile(&setup, seed);
+    settings.context = &exact;
+    settings.gradient = whole_gradient;
+    settings.check = check_sum;
+    cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
+    memory_world_run(world);
+    assert_good_end(world, &setup);
+    assert_bytes(world, &setup);
+    for (int node = 0; node < setup.nodes; node++)
+        assert_int_equal(exact.checked[node], count * ROUNDS);
+}
+
+static void test_ring_sums(void **state)
+{
+    (void)state;
+    static const double segments[] = {0, 4, 12, 256, 1000};
+    for (int w = 0; w < WORKER_COUNTS; w++)
+        for (int c = 0; c < FLOAT_COUNTS; c++)
+            for (size_t s = 0; s < sizeof(segments) / sizeof(segments[0]); s++)
+                for (uint64_t seed = 0; seed < 8; seed++)
+                    if (float_counts[c] < 1000 || segments[s] != 4 || seed < 2)
+                        run_exact("ring", worker_counts[w], float_counts[c], segments[s], seed);
+}
+
+static void test_ring_sums_large(void **state)
+{
+    (void)state;
+    for (int w = 0; w < WORKER_COUNTS; w++) {
+        run_exact("ring", worker_counts[w], 100003, 0, 10);
+        run_exact("ring", worker_counts[w], 100003, 4096, 11);
+    }
+}
+
+static void test_ps_sync_sums(void **state)
+{
+    (void)state;
+    for (int w = 0; w < WORKER_COUNTS; w++) {
+        for (int c = 0; c < FLOAT_COUNTS; c++)
+            for (uint64_t seed = 0; seed < 16; seed++)
+                run_exact("ps-sync", worker_counts[w], float_counts[c], 0, seed);
+        run_exact("ps-sync", worker_counts[w], 100003, 0, 16);
+    }
+}
+
+/* ---- a model that learns: the bits do not depend on the order of events ---- */
+
+/* Worker's gradient of a sum of squares whose centre and weights differ by worker and step: it depends on the model, as gradients do. */
+static void curved_gradient(void *context, int worker, uint64_t step, const float *model, float *gradient)
+{
+    const struct scheme_setup *setup = context;
+    for (size_t i = 0; i < setup->parameter_count; i++) {
+        float centre = (float)((i * 7 + (size_t)worker * 13 + step * 3) % 101) / 100.0f;
+        float weight = 0.5f + (float)((i + (size_t)worker) % 5) / 10.0f;
+        gradient[i] = weight * (model[i] - centre);
+    }
+}
+
+static void initial_values(float *model, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        model[i] = (float)(i % 17) / 16.0f - 0.5f;
+}
+
+/* One process with all workers' mini-batches: w -= rate / P x sum. `first_worker` says whose gradient starts the sum of float i. */
+static void reference(const struct scheme_setup *setup, int (*first_worker)(const struct scheme_setup *, size_t i), float *model)
+{
+    const size_t count = setup->parameter_count;
+    cleanup(free_pointer) float *gradients = calloc(count * (size_t)setup->workers, sizeof(float));
+    assert_non_null(gradients);
+    initial_values(model, count);
+    for (uint64_t step = 0; step < (uint64_t)setup->rounds; step++) {
+        for (int worker = 0; worker < setup->workers; worker++)
+            curved_gradient((void *)(uintptr_t)setup, worker, step, model, gradients + (size_t)worker * count);
+        for (size_t i = 0; i < count; i++) {
+            int first = first_worker(setup, i);
+            float sum = gradients[(size_t)first * count + i];
+            for (int k = 1; k < setup->workers; k++)
+                sum += gradients[(size_t)((first + k) % setup->workers) * count + i];
+            model[i] -= (float)(setup->learning_rate / setup->workers) * sum;
+        }
+    }
+}
+
+static int always_zero(const struct scheme_setup *setup, size_t i)
+{
+    (void)setup, (void)i;
+    return 0;
+}
+
+/* In a ring, chunk c's sum starts at rank c. */
+static int owner_of_chunk(const struct scheme_setup *setup, size_t i)
+{
+    struct ring_allreduce_layout layout = ring_allreduce_layout(setup->workers, setup->parameter_count, 0);
+    for (int chunk = 0; chunk < setup->workers; chunk++) {
+        struct ring_allreduce_range range = ring_allreduce_chunk(&layout, chunk);
+        if (i >= range.first && i < range.first + range.count)
+            return chunk;
+    }
+    fail_msg("float %zu is in no chunk", i);
+    return -1;
+}
+
+static void run_learning(const char *scheme, int workers, double segment, int (*first_worker)(const struct scheme_setup *, size_t))
+{
+    enum { COUNT = 1003 };
+    struct scheme_setup setup = setup_of(scheme, workers, COUNT, segment);
+    float expected[COUNT], one_process[COUNT], initial[COUNT];
+    initial_values(initial, COUNT);
+    reference(&setup, first_worker, expected);
+    reference(&setup, always_zero, one_process);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_float_equal(expected[i], one_process[i], 1e-6);
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        struct memory_world_settings settings = hostile(&setup, seed);
+        settings.context = &setup;
+        settings.gradient = curved_gradient;
+        settings.initial_model = initial;
+        cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
+        memory_world_run(world);
+        assert_good_end(world, &setup);
+        for (int node = 0; node < setup.nodes; node++)
+            assert_memory_equal(memory_world_result(world, node).model, expected, sizeof(expected));
+    }
+}
+
+static void test_models_equal_one_process(void **state)
+{
+    (void)state;
+    for (int w = 0; w < WORKER_COUNTS; w++) {
+        run_learning("ps-sync", worker_counts[w], 0, always_zero);
+        run_learning("ring", worker_counts[w], 0, owner_of_chunk);
+        run_learning("ring", worker_counts[w], 64, owner_of_chunk);
+    }
+}
+
+/* ---- spans ---- */
+
+static void test_spans(void **state)
+{
+    (void)state;
+    struct scheme_setup setup = setup_of("ring", 4, 4000, 500); /* chunks of 1,000 floats in 8 segments */
+    struct exact exact = {.setup = &setup};
+    struct memory_world_settings settings = {
+        .setup = &setup, .seed = 3, .later_limit = 2, .context = &exact, .gradient = whole_gradient};
+    cleanup(memory_world_cleanup) struct memory_world *ring = memory_world_new(&settings);
+    memory_world_run(ring);
+    assert_good_end(ring, &setup);
+    for (int node = 0; node < 4; node++) {
+        struct memory_node_result result = memory_world_result(ring, node);
+        assert_int_equal(result.spans[SPAN_REDUCE], ROUNDS * 3 * 8);
+        assert_int_equal(result.spans[SPAN_APPLY], ROUNDS * 4 * 8);
+        assert_in_range(result.spans[SPAN_WAIT], 1, ROUNDS);
+        assert_int_equal(result.sent_messages, ROUNDS * 6 * 8);
+    }
+    struct scheme_setup server_setup = setup_of("ps-sync", 4, 1000, 0);
+    exact.setup = settings.setup = &server_setup;
+    cleanup(memory_world_cleanup) struct memory_world *server = memory_world_new(&settings);
+    memory_world_run(server);
+    assert_good_end(server, &server_setup);
+    assert_int_equal(memory_world_result(server, 4).spans[SPAN_REDUCE], ROUNDS * 3);
+    assert_int_equal(memory_world_result(server, 4).spans[SPAN_APPLY], ROUNDS);
+    assert_int_equal(memory_world_result(server, 0).spans[SPAN_WAIT], ROUNDS);
+}
+
+/* ---- messages that no scheme sent ---- */
+
+static void run_foreign(const char *scheme, int source, int destination, struct message_header header, size_t length)
+{
+    struct scheme_setup setup = setup_of(scheme, 3, 300, 100);
+    struct exact exact = {.setup = &setup};
+    uint8_t payload[4096] = {0};
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        struct memory_world_settings settings = hostile(&setup, seed);
+        settings.context = &exact;
+        settings.gradient = whole_gradient;
+        cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
+        memory_world_inject(world, source, destination, &header, payload, length);
+        memory_world_run(world);
+        assert_non_null(memory_world_failure(world));
+        assert_non_null(strstr(memory_world_failure(world), "the nodes do not run the same scheme"));
+    }
+}
+
+static void test_foreign_messages_fail_the_node(void **state)
+{
+    (void)state;
+    const uint16_t channel = 1, kind = 1;
+    /* Ring of three, chunks of 100 floats in 4 segments of 100 bytes: rank 1 hears rank 0. */
+    run_foreign("ring", 0, 1, (struct message_header){.channel = 9, .kind = kind}, 100);
+    run_foreign("ring", 0, 1, (struct message_header){.channel = channel, .kind = 7}, 100);
+    run_foreign("ring", 2, 1, (struct message_header){.channel = channel, .kind = kind}, 100);
+    run_foreign("ring", 0, 1, (struct message_header){.channel = channel, .kind = kind, .step = 5}, 100);
+    run_foreign("ring", 0, 1, (struct message_header){.channel = channel, .kind = kind, .index = UINT32_MAX}, 100);
+    run_foreign("ring", 0, 1, (struct message_header){.channel = channel, .kind = kind}, 104);
+    run_foreign("ring", 0, 1, (struct message_header){.channel = channel, .kind = kind}, 0);
+    run_foreign("ring", 0, 1, (struct message_header){.channel = channel, .kind = kind},
+                100); /* the true one is then a duplicate */
+    run_foreign("ps-sync", 0, 3, (struct message_header){.kind = 7}, 1200);
+    run_foreign("ps-sync", 0, 3, (struct message_header){.kind = 1, .step = 1}, 1200);
+    run_foreign("ps-sync", 0, 3, (struct message_header){.kind = 1}, 1196);
+    run_foreign("ps-sync", 0, 3, (struct message_header){.kind = 1}, 1200);
+    run_foreign("ps-sync", 3, 0, (struct message_header){.kind = 2}, 1200);
+    run_foreign("ps-sync", 1, 0, (struct message_header){.kind = 2}, 1200);
+}
+
+/* ---- the table ---- */
+
+static void test_table(void **state)
+{
+    (void)state;
+    assert_null(scheme_find("no-such-scheme"));
+    assert_null(scheme_at(-1));
+    assert_null(scheme_at(scheme_count()));
+    for (int i = 0; i < scheme_count(); i++) {
+        const struct scheme *scheme = scheme_at(i);
+        assert_ptr_equal(scheme_find(scheme->name), scheme);
+        assert_true(scheme->summary && scheme->source && scheme->formula && scheme->start && scheme->model_to_evaluate);
+        assert_true(scheme->state_bytes > 0 && scheme->family < FAMILY_COUNT && scheme->param_count <= SCHEME_PARAMS_MAX);
+        for (int k = 0; k < scheme->param_count; k++) {
+            const struct param *param = &scheme->params[k];
+            assert_true(param->name && param->help && param->minimum <= param->standard && param->standard <= param->maximum);
+        }
+        for (int workers = 1; workers <= 5; workers++) {
+            struct scheme_setup setup = setup_of(scheme->name, workers, 10, 0);
+            for (int a = 0; a < setup.nodes; a++)
+                for (int b = 0; b < setup.nodes; b++)
+                    assert_int_equal(scheme_talks(&setup, a, b), a != b && scheme_talks(&setup, b, a));
+        }
+    }
+    struct scheme_setup ring = setup_of("ring", 5, 10, 0), server = setup_of("ps-sync", 5, 10, 0);
+    assert_int_equal(ring.nodes, 5);
+    assert_int_equal(server.nodes, 6);
+    assert_true(scheme_talks(&ring, 4, 0) && scheme_talks(&ring, 2, 3) && !scheme_talks(&ring, 0, 2));
+    assert_true(scheme_talks(&server, 5, 0) && !scheme_talks(&server, 0, 1));
+}
+
+static void test_ring_refuses_bad_segments(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct scheme_setup setup = setup_of("ring", 4, 1000, 3);
+    assert_int_equal(setup.scheme->check(&setup, &err), -ERR_USAGE);
+    assert_non_null(strstr(err.text, "segment"));
+    setup = setup_of("ring", 1000, (size_t)3000000000, 4);
+    assert_int_equal(setup.scheme->check(&setup, &err), -ERR_USAGE);
+    setup = setup_of("ring", 1000, (size_t)3000000000, 0);
+    assert_int_equal(setup.scheme->check(&setup, &err), 0);
+}
+
+static void test_ring_layout(void **state)
+{
+    (void)state;
+    struct ring_allreduce_layout layout = ring_allreduce_layout(3, 8, 4);
+    assert_int_equal(layout.segments, 3);
+    assert_int_equal(ring_allreduce_chunk(&layout, 0).count, 3); /* 3 + 3 + 2 */
+    assert_int_equal(ring_allreduce_chunk(&layout, 2).first, 6);
+    assert_int_equal(ring_allreduce_chunk(&layout, 2).count, 2);
+    assert_int_equal(ring_allreduce_segment(&layout, 2, 1).first, 7);
+    assert_int_equal(ring_allreduce_segment(&layout, 2, 2).count, 0); /* nothing is left for it */
+    assert_int_equal(ring_allreduce_sent_bytes(&layout, 0), 4 * (2 * 8 - 3 - 2));
+    /* automatic: two segments, fewer below 8 KiB, more above 2 MiB */
+    assert_int_equal(ring_allreduce_layout(2, 2 * 2047, 0).segments, 1);
+    assert_int_equal(ring_allreduce_layout(2, 2 * 2048, 0).segments, 2);
+    assert_int_equal(ring_allreduce_layout(2, 2 * (512 << 10), 0).segments, 2);
+    assert_int_equal(ring_allreduce_layout(2, 2 * (512 << 10) + 1, 0).segments, 3);
+    assert_int_equal(ring_allreduce_layout(4, 0, 0).segments, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_ring_layout),
+        cmocka_unit_test(test_ring_refuses_bad_segments),
+        cmocka_unit_test(test_ring_sums),
+        cmocka_unit_test(test_ring_sums_large),
+        cmocka_unit_test(test_ps_sync_sums),
+        cmocka_unit_test(test_models_equal_one_process),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_foreign_messages_fail_the_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
