@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@
 #include "netem/topology.h"
 
 #define RELATIVE_TOLERANCE 0.05
+/* A transfer of one second is a handful of packets on such a link, and TCP's timers are as long as those packets: count in packets. */
+#define SLOW_RATE_BPS UINT64_C(300000)
+#define SLOW_RATE_TOLERANCE 0.4
 #define DELAY_TOLERANCE_NS (200.0 * (double)NS_PER_US)
 enum { ATTEMPTS = 2 };
 
@@ -60,8 +64,7 @@ static void judge_delay(const struct direction *asked, struct direction_check *c
     double tolerance_ns = RELATIVE_TOLERANCE * (double)asked->delay_ns;
     if (tolerance_ns < DELAY_TOLERANCE_NS)
         tolerance_ns = DELAY_TOLERANCE_NS;
-    double off_ns = check->delay_mean_ns - (double)asked->delay_ns;
-    if (off_ns > tolerance_ns || off_ns < -tolerance_ns)
+    if (fabs(check->delay_mean_ns - (double)asked->delay_ns) > tolerance_ns)
         object(check, "delay %s where %s was asked", units_show_time(found, sizeof(found), check->delay_mean_ns),
                asked->delay_ns ? units_show_time(wanted, sizeof(wanted), (double)asked->delay_ns) : "none");
     if (check->probes_received < check->probes_sent)
@@ -72,10 +75,10 @@ static void judge_goodput(const struct direction *asked, int mtu, struct directi
 {
     char found[UNITS_TEXT_BYTES], wanted[UNITS_TEXT_BYTES];
     double asked_bps = (double)asked->rate_bps * topology_payload_share(mtu);
+    double tolerance_bps = asked_bps * (asked->rate_bps < SLOW_RATE_BPS ? SLOW_RATE_TOLERANCE : RELATIVE_TOLERANCE);
     if (check->goodput_bps <= 0)
         object(check, "no transfer came through");
-    else if (asked->rate_bps && (check->goodput_bps > asked_bps * (1 + RELATIVE_TOLERANCE) ||
-                                 check->goodput_bps < asked_bps * (1 - RELATIVE_TOLERANCE)))
+    else if (asked->rate_bps && fabs(check->goodput_bps - asked_bps) > tolerance_bps)
         object(check, "goodput %s where %s was asked", units_show_rate(found, sizeof(found), check->goodput_bps),
                units_show_rate(wanted, sizeof(wanted), asked_bps));
 }

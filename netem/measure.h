@@ -14,7 +14,8 @@ struct err;
  * Delay: from the sender's clock in front of send() to the kernel's receive stamp, so that the time this process needs to wake up is not
  * taken for the link's. Tolerance: the mean within 200 us or 5 %, whichever is more, and no probe lost.
  * Goodput: TCP payload over the longest stretch of the transfer without a pause, its first quarter (and what tbf's bucket lets through at
- * once) left out: slow start, a full bucket or a stalled reader do not count. Tolerance: 5 % around rate x payload share; a direction
+ * once) left out: slow start, a full bucket or a stalled reader do not count. Tolerance: 5 % around rate x payload share (below 300 kbit/s, where a
+ * second is a handful of packets, 40 %); a direction
  * without a rate has none, and its goodput is that of one thread that both sends and receives. 0 where nothing came through.
  *
  * namespace_fds has one network namespace a place, in which a process may bind to the place's address. Runs in a process of its own:

@@ -34,6 +34,7 @@ struct measure_arrival {
 };
 int measure_goodput(const struct measure_path *path, double *goodput_bps, struct err *err);
 uint64_t measure_transfer_bytes(const struct measure_path *path);
+int64_t measure_pause_ns(const struct measure_path *path, uint64_t burst_bytes);
 /* The rate over the longest stretch in which no two arrivals are further apart than gap_ns, without its first quarter and at least
  * skip_bytes. 0: there is none. */
 double measure_stretch_bps(const struct measure_arrival *arrivals, int count, uint64_t skip_bytes, int64_t gap_ns);

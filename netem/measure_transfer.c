@@ -8,6 +8,7 @@
 #include "netem/measure_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -27,6 +28,7 @@ enum {
     SLOW_START_ROUND_TRIPS = 3, /* the bytes that slow start sends until the path is full, in paths full of bytes */
     ROUND_TRIPS_MOST = 6,       /* on top of TIME_NS */
     PAUSE_BURSTS = 4,
+    INITIAL_WINDOW = 14600, /* bytes that TCP sends before the first acknowledgement */
     CHUNK = 128 * 1024,
     ARRIVALS_MOST = 1 << 16,
 };
@@ -66,6 +68,20 @@ double measure_stretch_bps(const struct measure_arrival *arrivals, int count, ui
         }
     }
     return bps;
+}
+
+/* What counts as a pause. None does where slow start is over within the first quarter: then a stalled reader, whose bytes come all the
+ * faster afterwards, evens out. */
+int64_t measure_pause_ns(const struct measure_path *path, uint64_t burst_bytes)
+{
+    if (path->asked.rate_bps == 0)
+        return PAUSE_LEAST_NS;
+    double bytes_per_ns = (double)path->asked.rate_bps / 8 / (double)NS_PER_S, round_trip_ns = (double)path->round_trip_ns;
+    double doublings = bytes_per_ns * round_trip_ns > INITIAL_WINDOW ? log2(bytes_per_ns * round_trip_ns / INITIAL_WINDOW) : 0;
+    if ((doublings + 1) * round_trip_ns < (double)measure_transfer_bytes(path) / bytes_per_ns / 4)
+        return INT64_MAX;
+    double pause_ns = PAUSE_BURSTS * (double)burst_bytes / bytes_per_ns; /* tbf lets packets out in steps */
+    return pause_ns > (double)PAUSE_LEAST_NS ? (int64_t)pause_ns : PAUSE_LEAST_NS;
 }
 
 struct transfer {
@@ -168,12 +184,7 @@ int measure_goodput(const struct measure_path *path, double *goodput_bps, struct
         run(&transfer, clock_now_ns() + TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns);
 
     struct shaping shaping = shaping_for_rate(path->asked.rate_bps, path->asked.queue_bytes, path->mtu);
-    int64_t pause_ns = PAUSE_LEAST_NS;
-    if (path->asked.rate_bps) {
-        double burst_ns = 8 * (double)shaping.burst_bytes / (double)path->asked.rate_bps * (double)NS_PER_S;
-        if (PAUSE_BURSTS * burst_ns > (double)pause_ns)
-            pause_ns = (int64_t)(PAUSE_BURSTS * burst_ns);
-    }
+    int64_t pause_ns = measure_pause_ns(path, shaping.burst_bytes);
     *goodput_bps = measure_stretch_bps(transfer.arrivals, transfer.arrival_count, shaping.burst_bytes, pause_ns);
     return 0;
 }
