@@ -1,0 +1,74 @@
+#!/bin/sh
+# bad_input.t: TAP. Whatever is wrong costs one sentence and nothing else: no namespace, no process, no file.
+. "$(dirname "$0")/lib.sh"
+
+cd "$SCRATCH" || exit 1
+good='name: bad
+topology: {shape: star, link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 1KB, rounds: 2}
+scheme: ring
+workers: 2'
+printf '%s\n' "$good" > good.yaml
+before=$(cd "$OLDPWD" && leftovers)
+
+refused() { # refused NAME EXIT-CODE ERE [ARGUMENT...]: runs campaign.yaml, or the arguments
+    name=$1 code=$2 pattern=$3
+    shift 3
+    [ $# -gt 0 ] || set -- run campaign.yaml --db out.db
+    ls -A > before.list
+    output=$("$LAGGARD" "$@" 2>&1 >stdout.text)
+    is "$?" "$code" "$name: exit code $code"
+    like "$output" "$pattern" "$name: the sentence"
+    is "$(printf '%s\n' "$output" | wc -l)" 1 "$name: one line"
+    is "$(cat stdout.text)" "" "$name: nothing on standard output"
+    rm -f stdout.text
+    is "$(ls -A)" "$(cat before.list)" "$name: no file is made"
+    rm -f before.list
+}
+with() { # with SED-EXPRESSION: campaign.yaml out of the good one
+    printf '%s\n' "$good" | sed -E "$1" > campaign.yaml
+}
+with 's/delay: 1ms/delay: 1/';           refused "a missing unit" 2 "campaign\.yaml:2:[0-9]+: .*delay.*'1'.*unit"
+with 's/workers: 2/workers: 0/';         refused "no workers" 2 "campaign\.yaml:5:10: .*workers.*'0'"
+with 's/workers: 2/workers: -3/';        refused "a negative number" 2 "campaign\.yaml:5:10: .*workers.*'-3'"
+with 's/rounds: 2/rounds: 99999999999999999999/'; refused "an absurd number" 2 "campaign\.yaml:3:[0-9]+: .*rounds"
+with 's/scheme: ring/scheme: rings/';    refused "an unknown scheme" 2 "campaign\.yaml:4:9: .*rings.*ring"
+with 's/topology/topolgy/';              refused "an unknown key" 2 "campaign\.yaml:1:1: .*missing|campaign\.yaml:2:1: .*topolgy.*topology"
+with 's/^workers: 2/workers: 2\nworkers: 3/'; refused "a duplicate key" 2 "campaign\.yaml:6:1: .*workers.*twice|campaign\.yaml:6:1: .*duplicate"
+with 's/rate: 100mbit/rate: [/';         refused "broken YAML" 2 "campaign\.yaml:[0-9]+:[0-9]+: "
+with 's/size: 1KB/size: -5KB/';          refused "a negative size" 2 "campaign\.yaml:3:[0-9]+: .*size.*'-5KB'"
+with 's/rate: 100mbit/rate: 100/';       refused "a rate without unit" 2 "campaign\.yaml:2:[0-9]+: .*rate.*'100'.*mbit"
+with 's/model: synthetic, size: 1KB/model: mlp, dataset_path: \/nonexistent, batch: 8, learning_rate: 0.1/'
+refused "a missing data set" 3 "/nonexistent.*dataset-fashion-mnist"
+: > campaign.yaml;                       refused "an empty file" 2 "campaign\.yaml:1:1: "
+rm campaign.yaml;                        refused "no file" 2 "campaign\.yaml"
+cp good.yaml campaign.yaml
+refused "a database in no folder" 3 "no/such/folder" run campaign.yaml --db no/such/folder/out.db
+mkdir folder
+refused "a database that is a folder" 3 "folder" run campaign.yaml --db folder
+sqlite3 other.db 'CREATE TABLE other (x); INSERT INTO other VALUES (1);'
+sum=$(sha256sum other.db)
+refused "a database of something else" 3 "other\.db" run campaign.yaml --db other.db
+is "$(sha256sum other.db)" "$sum" "a database of something else: untouched"
+echo "not a database at all, but long enough to look at for whoever wants to" > text.db
+refused "a file that is no database" 3 "text\.db" run campaign.yaml --db text.db
+refused "an unknown option" 2 "verbos.*verbose" run campaign.yaml --verbos=1
+refused "an unknown command" 2 "rum.*run" rum campaign.yaml
+refused "no file named" 2 "FILE|argument" run
+refused "an unknown cell" 2 "nonsense" run campaign.yaml --db out.db --only nonsense
+is "$(cd "$OLDPWD" && leftovers)" "$before" "no namespace, no process"
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    chmod 711 "$SCRATCH"
+    mkdir closed && chmod 755 closed
+    output=$(setpriv --reuid=65534 --regid=65534 --clear-groups "$LAGGARD" run campaign.yaml --db closed/out.db 2>&1)
+    is "$?" 3 "a folder that cannot be written: exit code 3"
+    like "$output" "closed/out\.db.*(permission|written|denied)|closed.*Permission denied" "a folder that cannot be written: the sentence"
+    # No user namespaces for an ordinary user: the limit is per user namespace, so a nested one can be given none.
+    output=$(setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user sh -c '
+        echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$0" run campaign.yaml --db /dev/shm/never.db' "$LAGGARD" 2>&1)
+    is "$?" 3 "no privilege and no user namespaces: exit code 3"
+    like "$output" "user namespace|root" "no privilege and no user namespaces: the sentence"
+fi
+cd "$OLDPWD" || exit 1
+finish

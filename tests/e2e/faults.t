@@ -1,0 +1,103 @@
+#!/bin/sh
+# faults.t: TAP. Whoever dies: nothing is left but the database, finished trials stay in it, and the reason is clear.
+. "$(dirname "$0")/lib.sh"
+can_emulate || skip_all "this host cannot emulate"
+
+cat > "$SCRATCH/campaign.yaml" <<'Y'
+name: faults
+topology: {shape: star, link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 100KB, rounds: 40}
+compute: {time: {distribution: constant, value: 10ms}}
+matrix: {scheme: [ring, ps-sync], workers: [3]}
+repeats: 3
+trial_deadline: 4s
+Y
+before=$(leftovers)
+db=$SCRATCH/faults.db
+
+wait_for() { # wait_for SQL VALUE: until the database answers so, twenty seconds at most
+    tries=0
+    until [ "$(query "$db" "$1" 2>/dev/null)" = "$2" ] || [ $tries -ge 400 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
+agent_pid() { # agent_pid NODE: the process of that node's agent
+    for line in /proc/[0-9]*/cmdline; do
+        [ "$(tr '\0' ' ' < "$line" 2>/dev/null)" = "laggard-agent $1 " ] && echo "$line" | cut -d/ -f3 && return
+    done
+}
+wait_for_agent() {
+    tries=0
+    while [ -z "$(agent_pid "$1")" ] && [ $tries -lt 200 ]; do
+        sleep 0.02
+        tries=$((tries + 1))
+    done
+    sleep 0.2
+    agent_pid "$1"
+}
+
+# 1. The controller, in the middle of its second trial.
+"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>&1 &
+controller=$!
+wait_for "SELECT count(*) FROM trial WHERE status = 'finished'" 1
+wait_for "SELECT count(*) FROM trial WHERE status = 'running'" 1
+kill -9 $controller
+wait $controller 2>/dev/null
+is "$(settles_to "$before")" "$before" "kill -9 of the controller leaves no process, namespace or link"
+others=$(ls "$SCRATCH" | grep -vE '^(campaign\.yaml|faults\.db(-wal|-shm)?)$')
+is "$others" "" "and no file but the database with its -wal and -shm"
+is "$(query "$db" "SELECT count(*) >= 1 FROM trial WHERE status = 'finished'")" 1 "finished trials stay"
+output=$("$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --only 0 --quiet 2>&1 >/dev/null)
+like "$output" "interrupted" "the next open says what it found"
+is "$(query "$db" "SELECT count(*) FROM trials WHERE status = 'interrupted'; SELECT count(*) FROM trials WHERE status = 'running'")" "1
+0" "and marks it"
+is "$(query "$db" "SELECT count(*) FROM rounds JOIN trials USING (trial) WHERE status = 'interrupted'")" 0 "the unfinished trial has no rows"
+
+# 2. An agent: its trial fails with the reason, the campaign goes on.
+rm -f "$db"
+"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
+controller=$!
+kill -9 "$(wait_for_agent w1)"
+wait $controller
+is $? 4 "a failed trial: exit code 4"
+is "$(query "$db" "SELECT sum(status = 'failed'), sum(status = 'finished') FROM trials")" "1 5" "one trial failed, the others finished"
+like "$(query "$db" "SELECT reason FROM trials WHERE status = 'failed'")" "w1.*SIGKILL" "the reason names the node and the signal"
+is "$(settles_to "$before")" "$before" "nothing is left"
+
+# 3. An agent that hangs: the trial's deadline ends it.
+rm -f "$db"
+"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
+controller=$!
+kill -STOP "$(wait_for_agent w2)"
+wait $controller
+is $? 4 "a hung agent: exit code 4"
+like "$(query "$db" "SELECT reason FROM trials WHERE status = 'failed'")" "w2" "the reason names the node that was awaited"
+is "$(settles_to "$before")" "$before" "nothing is left"
+
+# 4. Interruption: what is finished stays, exit code 130.
+rm -f "$db"
+"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
+controller=$!
+wait_for "SELECT count(*) FROM trial WHERE status = 'finished'" 1
+wait_for_agent w0 >/dev/null
+kill -TERM $controller
+wait $controller
+is $? 130 "an interrupted campaign: exit code 130"
+is "$(query "$db" "SELECT count(*) FROM trials WHERE status IN ('running', 'failed')")" 0 "no trial is left running or failed"
+is "$(settles_to "$before")" "$before" "nothing is left"
+
+# 5. Random moments of set-up, run and teardown. LAGGARD_KILLS for more.
+rm -f "$db"
+count=0
+while [ $count -lt "${LAGGARD_KILLS:-6}" ]; do
+    count=$((count + 1))
+    "$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>&1 &
+    controller=$!
+    sleep "$(awk -v n=$count 'BEGIN { srand(n); printf "%.3f", 0.02 + rand() * 1.5 }')"
+    kill -9 $controller
+    wait $controller 2>/dev/null
+done
+is "$(settles_to "$before")" "$before" "$count kills at random moments leave nothing"
+is "$(query "$db" "PRAGMA integrity_check")" "ok" "and the database is sound"
+finish

@@ -1,0 +1,21 @@
+#!/bin/sh
+# synthetic.t: TAP. Payloads whose exact mean is known, checked on every node, in every scheme and at sizes that do not divide.
+. "$(dirname "$0")/lib.sh"
+can_emulate || skip_all "this host cannot emulate"
+
+cat > "$SCRATCH/campaign.yaml" <<'Y'
+name: synthetic
+topology: {shape: star, link: {rate: 1gbit}}
+workload: {model: synthetic, rounds: 5}
+matrix: {scheme: [ps-sync, ring, {name: ring, segment: 4KiB}], workers: [1, 2, 5], workload.size: [4B, 1000B, 300KB]}
+Y
+db=$SCRATCH/synthetic.db
+before=$(leftovers)
+"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
+is "$?$(cat "$SCRATCH/stderr")" 0 "27 cells run"
+is "$(settles_to "$before")" "$before" "nothing is left"
+is "$(query "$db" "SELECT count(*), sum(status = 'finished') FROM trials")" "27 27" "every trial is finished"
+is "$(query "$db" "SELECT min(check_count > 0), sum(check_failure_count) FROM workers w JOIN trials t USING (trial)")" "1 0" "every worker checked the mean and found it exact"
+is "$(query "$db" "SELECT sum(bytes) FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' AND t.workers = 5 AND t.payload_bytes = 300000 GROUP BY s.trial" | sort -u)" "$((2 * 4 * 300000 * 5))" "bytes on the wire by the formula"
+is "$(query "$db" "SELECT count(*) FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' AND t.workers = 1")" 0 "a ring of one says nothing"
+finish
