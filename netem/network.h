@@ -1,9 +1,10 @@
 /* network.h: the warden's view of the network it builds: one network namespace a place, two ends a link.
  *
- * Theory of operation. End e of link k (0: at link.from, 1: at link.to) sends direction e. Both ends are called l<k> and have index
- * 2 + 2k in their namespaces, where index 3 + 2k is the IFB (i<k>) of engine netem; so an index tells its link. Everything but a place's
- * creation happens in one batch a place. The order within matters: a qdisc goes on before its device comes up, because replacing the
- * qdisc of a running device waits for an RCU grace period, 10 ms and more. */
+ * Theory of operation. End e of link k (0: at link.from, 1: at link.to) sends direction e. Both ends are called l<k> in their
+ * namespaces; their indexes are 2 + 4k + e, and 2 + 4k + 2 + e is the IFB (i<k>) of engine netem beside it; so an index tells its end.
+ * The ends of a veth pair must not have the same index: the kernel would take them for no pair and put off its notice of the carrier for
+ * up to a second. Everything but a place's creation happens in one batch a place. The order within matters: a qdisc goes on before its
+ * device comes up, because replacing the qdisc of a running device waits for an RCU grace period, 10 ms and more. */
 #ifndef LAGGARD_NETEM_NETWORK_H
 #define LAGGARD_NETEM_NETWORK_H
 
@@ -55,11 +56,11 @@ enum engine_kind network_link_engine(const struct network *network, int link); /
 int network_end_place(const struct network *network, int end);                 /* end: 2 * link + end */
 static inline int network_end_index(int end)
 {
-    return 2 + 2 * (end / ENDS);
+    return 2 + 4 * (end / ENDS) + end % ENDS;
 }
 static inline int network_ifb_index(int end)
 {
-    return network_end_index(end) + 1;
+    return network_end_index(end) + ENDS;
 }
 /* The netem at an end: the delay of the direction that arrives there. */
 struct netem_setting;

@@ -21,17 +21,15 @@ struct walk {
     int expected, seen, running; /* devices and qdiscs */
 };
 
-/* The end that an index belongs to at the walk's place, or -1. */
+/* The end that an index belongs to, or -1. */
 static int end_of_index(const struct walk *walk, int index, bool *ifb)
 {
-    int link = (index - 2) / 2;
-    if (index < 2 || link >= walk->network->topology->link_count)
+    int link = (index - network_end_index(0)) / 4;
+    if (index < network_end_index(0) || link >= walk->network->topology->link_count)
         return -1;
-    *ifb = (index & 1) != 0;
-    int end = ENDS * link;
-    if (network_end_place(walk->network, end) == walk->place)
-        return end;
-    return network_end_place(walk->network, end + 1) == walk->place ? end + 1 : -1;
+    int end = ENDS * link + index % ENDS;
+    *ifb = index == network_ifb_index(end);
+    return network_end_place(walk->network, end) == walk->place ? end : -1;
 }
 
 static int check_device(void *context, const struct netlink_device *device, struct err *err)
