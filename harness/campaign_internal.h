@@ -1,0 +1,149 @@
+/* campaign_internal.h: what the files of the campaign reader share: the field table and the kinds of values. */
+#ifndef LAGGARD_HARNESS_CAMPAIGN_INTERNAL_H
+#define LAGGARD_HARNESS_CAMPAIGN_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schemas/plan.h"
+#include "schemas/settings.h"
+
+struct arena;
+struct err;
+struct json;
+struct scheme;
+struct text;
+struct yaml_value;
+
+/* ---- reading: where errors go ---- */
+struct reader {
+    const char *file;
+    struct arena *arena;
+    struct err *err;
+    const char *cell; /* label of the cell under check, NULL: none; messages name it */
+};
+/* "file:line:column: key: sentence"; `key` may be NULL. Returns -ERR_USAGE. */
+int campaign_fail(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same, at the place of the value's key. */
+int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* ", did you mean 'x'?" for the nearest of the candidates, or "". */
+const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count);
+/* Refuses lists, mappings and nulls where one value is needed. */
+int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key);
+
+/* ---- single values (campaign_values.c): one row a type, used by fields, scheme parameters and distributions alike ---- */
+enum value_type {
+    VALUE_INTEGER,
+    VALUE_NUMBER,
+    VALUE_TIME,
+    VALUE_RATE,
+    VALUE_SIZE,
+    VALUE_CHOICE,
+    VALUE_BOOL,
+    VALUE_UNIT,
+    VALUE_TYPE_COUNT
+};
+struct value_rule {
+    enum value_type type;
+    double minimum, maximum;    /* ns, bits a second, bytes; below 2^53 */
+    double multiple;            /* 0: any */
+    const char *const *choices; /* CHOICE */
+    int choice_count;           /* how many of them a campaign may name; 0: all */
+    const char *refused;        /* what to say about the others */
+    const char *zero;           /* a word for the value 0, which may lie below the minimum: "unlimited", "auto"; NULL: none */
+    bool bare_zero;             /* with `zero`: a plain 0 means the same */
+    const char *example;        /* NULL: none */
+};
+int campaign_read_value(const struct reader *reader, const struct yaml_value *value, const char *key, const struct value_rule *rule,
+                        double *out);
+void campaign_spell_value(const struct value_rule *rule, double value, struct text *out);
+void campaign_allowed_value(const struct value_rule *rule, struct text *out); /* for people: "8kbit to 400gbit, or unlimited" */
+void campaign_schema_value(const struct value_rule *rule, struct json *json); /* members of an open JSON object */
+void campaign_spell_string(const char *string, struct text *out);             /* quoted where YAML needs it */
+
+/* ---- fields (campaign_fields.c) ---- */
+enum { CAMPAIGN_FIELDS_MAX = 48 };
+enum field_type {
+    FIELD_VALUE,
+    FIELD_STRING,
+    FIELD_SEED,
+    FIELD_SCHEME,
+    FIELD_DISTRIBUTION,
+    FIELD_SLOW,
+    FIELD_LAYERS,
+    FIELD_TYPE_COUNT
+};
+enum field_store { STORE_INT, STORE_ENUM, STORE_INT64, STORE_UINT64, STORE_DOUBLE, STORE_BOOL, STORE_STRING, STORE_SPECIAL };
+struct campaign_field {
+    const char *path; /* dotted */
+    enum field_type type;
+    enum field_store store;
+    size_t offset; /* into struct settings */
+    struct value_rule rule;
+    const char *pattern;  /* STRING: allowed characters as in a bracket expression; NULL: all that can be printed */
+    int length_max;       /* STRING */
+    const char *standard; /* the default, as a campaign file would write it; NULL: not set */
+    bool required, fixed; /* fixed: one value for the whole campaign, not to be swept */
+    unsigned models;      /* bit set of the models that use the field; 0: all */
+    const char *help;
+};
+extern const struct campaign_field campaign_fields[];
+extern const int campaign_field_count;
+/* NULL: unknown. Knows the short forms too ("queue"). */
+const struct campaign_field *campaign_field_find(const char *path);
+bool campaign_field_is_group(const char *path); /* "topology.link" */
+bool campaign_field_used(const struct campaign_field *field, const struct settings *settings);
+int campaign_field_unknown(const struct reader *reader, const struct yaml_value *value, const char *prefix, const char *key);
+/* The short form at `index`, or false. */
+bool campaign_field_alias(int index, const char **alias, const char **path);
+
+/* What differs between the types of fields; one row a type. */
+struct field_operations {
+    int (*read)(const struct reader *reader, const struct campaign_field *field, const struct yaml_value *value, const char *key,
+                struct settings *settings);
+    bool (*spell)(const struct campaign_field *field, const struct settings *settings, struct text *out); /* false: not set */
+    void (*allowed)(const struct campaign_field *field, struct text *out);
+    void (*schema)(const struct campaign_field *field, struct json *json); /* members of an open JSON object */
+    bool composite;       /* parts of the value have dotted paths too: scheme.segment */
+    const char *name_key; /* composite: a bare word is short for {name_key: word} */
+};
+const struct field_operations *campaign_field_operations(const struct campaign_field *field);
+/* The rows of campaign_special.c and campaign_scheme.c. */
+extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
+    campaign_layers_operations;
+struct value_rule campaign_parameter_rule(const struct scheme *scheme, int parameter);
+
+/* ---- a campaign while it is read ---- */
+enum { AXES_MAX = 32, CELLS_MAX = 10000, TRIALS_MAX = 1000000 };
+struct axis {
+    const struct campaign_field *field;
+    const char *path; /* in full; longer than field->path when a part of a composite value is swept */
+    const char *part; /* "segment", "0.factor"; NULL: the whole field */
+    const struct yaml_value *list;
+    const struct yaml_value **values;
+    const char **texts; /* as written */
+    int count;
+};
+struct reading {
+    struct reader reader;
+    const struct yaml_value *root;
+    const struct yaml_value **placed; /* one a field: its value outside the matrix, NULL: none */
+    struct settings base;             /* defaults and placed values */
+    struct axis axes[AXES_MAX];
+    int axis_count;
+};
+/* matrix.c. First the axes are read, then, once `base` is filled in, their values are checked, then they are combined. */
+int matrix_read_axes(struct reading *reading, const struct yaml_value *matrix);
+int matrix_check_values(struct reading *reading);
+int matrix_expand(struct reading *reading, const struct cell **cells, int *cell_count);
+bool matrix_sweeps(const struct reading *reading, const struct campaign_field *field, bool parts_only);
+/* campaign_check.c: everything that more than one field decides. `values` has the cell's value of each field, NULL: the default. */
+int campaign_check_cell(const struct reading *reading, const struct yaml_value *const *values, struct settings *settings);
+int campaign_check_whole(const struct reading *reading, const struct cell *cells, int cell_count);
+/* plan_order.c */
+const struct trial_plan *plan_order(struct arena *arena, uint64_t seed, int cell_count, int repeats, int *trial_count);
+
+#endif

@@ -1,0 +1,169 @@
+/* campaign_parse.c: a campaign file's bytes to a plan: values to their fields, defaults, then the matrix, the checks and the order. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "campaign.h"
+#include "campaign_internal.h"
+#include "yaml_document.h"
+
+static int place_value(struct reading *reading, const struct campaign_field *field, const struct yaml_value *value)
+{
+    const struct yaml_value **placed = &reading->placed[field - campaign_fields];
+    if (*placed)
+        return campaign_fail_key(&reading->reader, value, field->path, "this field is set twice, first on line %d",
+                                 (*placed)->key_line);
+    *placed = value;
+    return 0;
+}
+
+/* Sorts the values of a mapping to their fields. Groups may be written nested or dotted. */
+static int place_mapping(struct reading *reading, const struct yaml_value *mapping, const char *prefix)
+{
+    for (const struct yaml_value *child = mapping->first; child; child = child->next) {
+        const char *path = arena_printf(reading->reader.arena, "%s%s", prefix, child->key);
+        const struct campaign_field *field = campaign_field_find(path);
+        int status = 0;
+        if (field)
+            status = place_value(reading, field, child);
+        else if (!*prefix && strcmp(path, "matrix") == 0)
+            continue;
+        else if (!campaign_field_is_group(path))
+            status = campaign_field_unknown(&reading->reader, child, prefix, child->key);
+        else if (child->shape != YAML_SHAPE_MAPPING)
+            status = campaign_fail(&reading->reader, child, path, "a mapping is needed");
+        else
+            status = place_mapping(reading, child, arena_printf(reading->reader.arena, "%s.", path));
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+/* The mapping that a field's key would stand in, as far as it is written. */
+static const struct yaml_value *mapping_of(const struct yaml_value *root, const char *path)
+{
+    const struct yaml_value *mapping = root;
+    for (const struct yaml_value *child = root->first; child; child = child->next) {
+        size_t length = strlen(child->key);
+        if (child->shape == YAML_SHAPE_MAPPING && strncmp(path, child->key, length) == 0 && path[length] == '.')
+            mapping = mapping_of(child, path + length + 1);
+    }
+    return mapping;
+}
+
+/* A default is written like a value of the file and read by the same code. */
+static int read_default(const struct reading *reading, const struct campaign_field *field, struct settings *settings)
+{
+    const struct yaml_value *value;
+    int status = yaml_document_parse("default", field->standard, strlen(field->standard), reading->reader.arena, &value,
+                                     reading->reader.err);
+    if (status < 0)
+        return status;
+    return campaign_field_operations(field)->read(&reading->reader, field, value, field->path, settings);
+}
+
+static int read_base(struct reading *reading)
+{
+    for (int i = 0; i < campaign_field_count; i++) {
+        const struct campaign_field *field = &campaign_fields[i];
+        int status = field->standard ? read_default(reading, field, &reading->base) : 0;
+        if (status == 0 && reading->placed[i] && !matrix_sweeps(reading, field, true))
+            status =
+                campaign_field_operations(field)->read(&reading->reader, field, reading->placed[i], field->path, &reading->base);
+        else if (status == 0 && !reading->placed[i] && field->required && !matrix_sweeps(reading, field, false))
+            status = campaign_fail(&reading->reader, mapping_of(reading->root, field->path), NULL, "the key '%s' is missing: %s",
+                                   field->path, field->help);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static int check_trial_count(const struct reading *reading, int cell_count)
+{
+    int64_t trials = (int64_t)cell_count * reading->base.repeats;
+    if (trials <= TRIALS_MAX)
+        return 0;
+    const struct yaml_value *repeats = reading->placed[campaign_field_find("repeats") - campaign_fields];
+    return campaign_fail(&reading->reader, repeats ? repeats : reading->root, "repeats",
+                         "%d repeats of %d cells are %lld trials, a campaign holds at most %d", reading->base.repeats, cell_count,
+                         (long long)trials, TRIALS_MAX);
+}
+
+static int parse(const char *path, const char *text, size_t length, const uint64_t *seed_override, struct arena *arena,
+                 struct plan *plan, struct err *err)
+{
+    struct reading reading = {.reader = {.file = arena_strdup(arena, path), .arena = arena, .err = err}};
+    reading.placed = arena_new_array(arena, const struct yaml_value *, (size_t)campaign_field_count);
+    int status = yaml_document_parse(path, text, length, arena, &reading.root, err);
+    if (status < 0)
+        return status;
+    if (reading.root->shape != YAML_SHAPE_MAPPING)
+        return campaign_fail(&reading.reader, reading.root, NULL, "a campaign is a mapping that starts with 'name: NAME'");
+    status = place_mapping(&reading, reading.root, "");
+    if (status < 0)
+        return status;
+    const struct yaml_value *matrix = yaml_document_child(reading.root, "matrix");
+    status = matrix ? matrix_read_axes(&reading, matrix) : 0;
+    if (status == 0)
+        status = read_base(&reading);
+    if (status == 0 && seed_override)
+        reading.base.seed = *seed_override;
+    if (status == 0)
+        status = matrix_check_values(&reading);
+    struct plan made = {.file_path = reading.reader.file, .file_text = arena_strndup(arena, text, length)};
+    if (status == 0)
+        status = matrix_expand(&reading, &made.cells, &made.cell_count);
+    if (status == 0)
+        status = campaign_check_whole(&reading, made.cells, made.cell_count);
+    if (status == 0)
+        status = check_trial_count(&reading, made.cell_count);
+    if (status < 0)
+        return status;
+    made.name = reading.base.name;
+    made.seed = reading.base.seed;
+    made.trials = plan_order(arena, made.seed, made.cell_count, reading.base.repeats, &made.trial_count);
+    *plan = made;
+    return 0;
+}
+
+int campaign_parse(const char *path, const char *text, size_t length, struct arena *arena, struct plan *plan, struct err *err)
+{
+    return parse(path, text, length, NULL, arena, plan, err);
+}
+
+/* At most one byte more than is allowed is read: that is enough to refuse a file of any size. */
+static int read_file(const char *path, struct text *out, struct err *err)
+{
+    cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, ERR_USAGE, errno, "cannot open the campaign file '%s'", path);
+    char buffer[16384];
+    while (out->length <= YAML_DOCUMENT_BYTES_MAX) {
+        ssize_t got = read(fd, buffer, sizeof(buffer));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_set_errno(err, ERR_USAGE, errno, "cannot read the campaign file '%s'", path);
+        if (got == 0)
+            return 0;
+        text_add_bytes(out, buffer, (size_t)got);
+    }
+    return err_set(err, ERR_USAGE, "%s:1:1: the file is larger than a campaign may be, allowed are %d bytes", path,
+                   YAML_DOCUMENT_BYTES_MAX);
+}
+
+int campaign_load(const char *path, const uint64_t *seed_override, struct arena *arena, struct plan *plan, struct err *err)
+{
+    cleanup(text_free) struct text text = {0};
+    int status = read_file(path, &text, err);
+    if (status < 0)
+        return status;
+    return parse(path, text.bytes ? text.bytes : "", text.length, seed_override, arena, plan, err);
+}
