@@ -2,11 +2,11 @@
  *
  * Ring. Rank r may send the segment at (hop h, segment k) once it has received it at hop h-1 and, in the scatter-reduce, added to it:
  *
- *     start(r,h,k)  = max(ready(r,h,k), start(r, previous) + max(bytes/B_r, message))     ready(r,0,k) = 0
- *     arrive(r+1)   = start(r,h,k) + bytes/B_r + alpha_r
- *     ready(r+1, h+1, k) = arrive, or, while h < N-1, max(arrive, the add before) + bytes x gamma
+ *     begin(r,h,k)   = max(ready(r,h,k), begin(r, previous) + max(previous bytes/B_r, message))     ready(r,0,k) = 0
+ *     arrive         = begin(r,h,k) + bytes/B_r + alpha_r
+ *     ready(r+1,h+1,k) = max(arrive, ready(r+1, previous)) + (bytes x gamma while h < N-1)
  *
- * and the all-reduce ends with the last arrival at any rank. Maxima and sums only, hence exact for given alpha, B, gamma. For one segment a
+ * and the all-reduce ends with the last of these at any rank. Maxima and sums only, hence exact for given alpha, B, gamma. For one segment a
  * chunk it is 2(N-1)(alpha + s) + (N-1) s' with s = S/(N B), s' = S gamma/N; for m segments and no gamma, 2(N-1)s + alpha as long as
  * s >= alpha + s/m.
  *
@@ -102,11 +102,10 @@ double predict_ring_ns(const struct predict_ring_spec *spec)
                 double sending = transmission_ns(bytes, link->bytes_per_second);
                 double begin = fmax(ready[(size_t)rank * segments + segment], link_free[rank]);
                 link_free[rank] = begin + fmax(sending, spec->message_ns);
-                double arrival = begin + sending + link->latency_ns;
-                if (hop < spec->size - 1)
-                    arrival = processor_free[right] = fmax(arrival, processor_free[right]) + bytes * spec->reduce_ns_per_byte;
-                next[(size_t)right * segments + segment] = arrival;
-                end = fmax(end, arrival);
+                double adding = hop < spec->size - 1 ? bytes * spec->reduce_ns_per_byte : 0;
+                double done = fmax(begin + sending + link->latency_ns, processor_free[right]) + adding;
+                processor_free[right] = next[(size_t)right * segments + segment] = done;
+                end = fmax(end, done);
             }
         }
         double *swap = ready;

@@ -1,0 +1,312 @@
+/* tests/unit/test_predict.c: predictions against closed forms and against a brute-force simulation of events. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/collectives/ring_allreduce.h"
+#include "agents/predict.h"
+#include "base/clock.h"
+#include "base/rng.h"
+
+#include <cmocka.h> /* after node.h: its macro fail() hides the member */
+
+static const double ms = NS_PER_MS, us = NS_PER_US;
+
+static void assert_near(double found, double expected, double relative)
+{
+    if (!(fabs(found - expected) <= relative * fmax(fabs(expected), 1)))
+        fail_msg("found %.9g, expected %.9g", found, expected);
+}
+
+/* A star of equal links: rate in bytes a second, one-way latency of a path. */
+struct star {
+    double latency_ns, bytes_per_second;
+    int slow_node; /* its path has a quarter of the rate; -1: none */
+};
+
+static struct path star_path(const void *context, int from, int to)
+{
+    const struct star *star = context;
+    bool slow = from == star->slow_node || to == star->slow_node;
+    return (struct path){.latency_ns = star->latency_ns, .bytes_per_second = star->bytes_per_second / (slow ? 4 : 1)};
+}
+
+static struct scheme_setup setup_of(const char *scheme, int workers, double bytes, const struct star *star,
+                                    const struct distribution *compute_time)
+{
+    struct scheme_setup setup = {.scheme = scheme_find(scheme),
+                                 .workers = workers,
+                                 .parameter_count = (size_t)bytes / 4,
+                                 .rounds = 1,
+                                 .path = star_path,
+                                 .path_context = star,
+                                 .compute_time = compute_time};
+    setup.servers = scheme_servers(setup.scheme, workers, setup.values);
+    setup.nodes = workers + setup.servers;
+    return setup;
+}
+
+static struct prediction predict(const struct scheme_setup *setup)
+{
+    struct prediction prediction;
+    memset(&prediction, 0xff, sizeof(prediction));
+    setup->scheme->predict(setup, &prediction);
+    assert_true(prediction.available);
+    assert_non_null(prediction.method);
+    assert_true(prediction.compute_ns >= 0 && prediction.latency_ns >= -1e-6 && prediction.bandwidth_ns >= 0 &&
+                prediction.reduce_ns >= -1e-6);
+    assert_near(prediction.compute_ns + prediction.latency_ns + prediction.bandwidth_ns + prediction.reduce_ns, prediction.round_ns,
+                1e-12);
+    return prediction;
+}
+
+static const struct distribution constant_20ms = {.kind = DISTRIBUTION_CONSTANT, .value_ns = 20e6};
+static const struct distribution measured = {.kind = DISTRIBUTION_MEASURED};
+static const struct distribution exponential_1ms = {.kind = DISTRIBUTION_EXPONENTIAL, .mean_ns = 1e6};
+
+/* ---- ring ---- */
+
+static void test_ring_one_segment(void **state)
+{
+    (void)state;
+    /* N = 4, S = 8 MB, alpha = 1 ms + 10 us, B = 100 MB/s, gamma = 0.25 ns a byte: a step is 20 ms, an add of 2 MB 0.5 ms */
+    struct star star = {.latency_ns = ms, .bytes_per_second = 100e6, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ring", 4, 8e6, &star, &constant_20ms);
+    setup.values[0] = 8e6; /* one segment a chunk */
+    setup.message_ns = 10 * us;
+    setup.reduce_ns_per_byte = 0.25;
+    struct prediction prediction = predict(&setup);
+    assert_near(prediction.compute_ns, 20 * ms, 1e-9);
+    assert_near(prediction.latency_ns, 6 * 1.01 * ms, 1e-9);
+    assert_near(prediction.bandwidth_ns, 6 * 20 * ms, 1e-9);
+    assert_near(prediction.reduce_ns, 3 * 0.5 * ms, 1e-9);
+    assert_near(prediction.round_ns, 147.56 * ms, 1e-9);
+}
+
+static void test_ring_segments_hide_latency(void **state)
+{
+    (void)state;
+    /* s = 20 ms >= alpha + s/m = 1 + 5 ms: 2(N-1)s + alpha */
+    struct star star = {.latency_ns = ms, .bytes_per_second = 100e6, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ring", 4, 8e6, &star, &measured);
+    setup.values[0] = 0.5e6;
+    struct prediction prediction = predict(&setup);
+    assert_near(prediction.compute_ns, 0, 0);
+    assert_near(prediction.bandwidth_ns, 120 * ms, 1e-9);
+    assert_near(prediction.latency_ns, ms, 1e-9);
+    assert_near(prediction.round_ns, 121 * ms, 1e-9);
+    /* at the edge, alpha = 15 ms, still; beyond it, alpha = 25 ms, a hop takes alpha + s/m = 30 ms: 5 hops, then the last with all of s */
+    star.latency_ns = 15 * ms;
+    assert_near(predict(&setup).round_ns, 135 * ms, 1e-9);
+    star.latency_ns = 25 * ms;
+    assert_near(predict(&setup).round_ns, 5 * 30 * ms + 20 * ms + 25 * ms, 1e-9);
+}
+
+static void test_ring_special_cases(void **state)
+{
+    (void)state;
+    struct star star = {.latency_ns = ms, .bytes_per_second = INFINITY, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ring", 8, 8e6, &star, &exponential_1ms);
+    struct prediction prediction = predict(&setup);
+    assert_near(prediction.compute_ns, 2.717857143 * ms, 1e-9); /* H_8 */
+    assert_near(prediction.latency_ns, 14 * ms, 1e-9);
+    assert_near(prediction.bandwidth_ns, 0, 0);
+    setup = setup_of("ring", 1, 8e6, &star, &constant_20ms);
+    assert_near(predict(&setup).round_ns, 20 * ms, 1e-9);
+    setup.gradient_ns = 30 * ms; /* the real work takes longer than the drawn time */
+    assert_near(predict(&setup).round_ns, 30 * ms, 1e-9);
+    setup = setup_of("ring", 2, 4, &star, &measured); /* one float: chunks of 1 and 0 floats, two hops */
+    assert_near(predict(&setup).round_ns, 2 * ms, 1e-9);
+    /* one slow link counts whole: 2(N-1) steps of the slow link's 4 x 10 ms, and its path's latency */
+    struct star slow = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = 1};
+    setup = setup_of("ring", 4, 4e6, &slow, &measured);
+    setup.values[0] = 100e3;
+    assert_in_range((uint64_t)predict(&setup).round_ns, 6 * 40 * NS_PER_MS, 6 * 40 * NS_PER_MS + 4 * NS_PER_MS);
+}
+
+/* Brute force: every segment is an object that waits in queues; the clock goes from event to event. */
+struct segment_at {
+    double at; /* when it reaches the next station */
+    int rank, hop, segment;
+    enum { TO_LINK, TO_PROCESSOR } station;
+    bool alive;
+};
+
+static double simulate_ring(const struct predict_ring_spec *spec)
+{
+    enum { OBJECTS_MAX = 8 * 8 };
+    struct ring_allreduce_layout layout = ring_allreduce_layout(spec->size, spec->count, spec->segment_bytes);
+    struct segment_at objects[OBJECTS_MAX];
+    int count = 0, alive;
+    double link_free[8] = {0}, processor_free[8] = {0}, end = 0;
+    assert_true((uint32_t)spec->size * layout.segments <= OBJECTS_MAX);
+    for (int rank = 0; rank < spec->size; rank++)
+        for (uint32_t segment = 0; segment < layout.segments; segment++)
+            objects[count++] = (struct segment_at){
+                .rank = rank,
+                .segment = (int)segment,
+                .alive = ring_allreduce_segment(&layout, rank, segment).count > 0, /* chunk `rank` starts at its own rank */
+            };
+    alive = 0;
+    for (int i = 0; i < count; i++)
+        alive += objects[i].alive;
+    while (alive > 0) {
+        struct segment_at *first = NULL; /* the earliest; among equals the one of the earlier hop, then segment */
+        for (int i = 0; i < count; i++) {
+            struct segment_at *object = &objects[i];
+            if (object->alive && (!first || object->at < first->at ||
+                                  (object->at == first->at &&
+                                   (object->hop < first->hop || (object->hop == first->hop && object->segment < first->segment)))))
+                first = object;
+        }
+        int chunk = (first->rank - first->hop + 2 * spec->size) % spec->size;
+        if (first->station == TO_PROCESSOR)
+            chunk = (chunk + spec->size - 1) % spec->size; /* it was sent at this hop by the left neighbour */
+        double bytes = 4.0 * (double)ring_allreduce_segment(&layout, chunk, (uint32_t)first->segment).count;
+        if (first->station == TO_LINK) {
+            const struct predict_link *link = &spec->links[first->rank];
+            double sending = isinf(link->bytes_per_second) ? 0 : bytes / link->bytes_per_second * 1e9;
+            double begin = fmax(first->at, link_free[first->rank]);
+            link_free[first->rank] = begin + fmax(sending, spec->message_ns);
+            first->at = begin + sending + link->latency_ns;
+            first->rank = (first->rank + 1) % spec->size;
+            first->station = TO_PROCESSOR;
+            continue;
+        }
+        double adding = first->hop < spec->size - 1 ? bytes * spec->reduce_ns_per_byte : 0;
+        first->at = processor_free[first->rank] = fmax(first->at, processor_free[first->rank]) + adding;
+        end = fmax(end, first->at);
+        first->station = TO_LINK;
+        if (++first->hop == 2 * (spec->size - 1)) {
+            first->alive = false;
+            alive--;
+        }
+    }
+    return end;
+}
+
+static void test_ring_recurrence_equals_simulation(void **state)
+{
+    (void)state;
+    struct rng rng = rng_stream(7, 0, 0, RNG_LINK);
+    for (int trial = 0; trial < 2000; trial++) {
+        struct predict_link links[8];
+        struct predict_ring_spec spec = {.size = 2 + (int)rng_below(&rng, 7), .links = links};
+        spec.count = 1 + rng_below(&rng, 4000);
+        uint32_t segments = 1 + rng_below(&rng, 7);
+        spec.segment_bytes = 4 * (spec.count / (size_t)spec.size / segments + 1);
+        bool equal = rng_below(&rng, 4) == 0, unlimited = rng_below(&rng, 8) == 0;
+        for (int rank = 0; rank < spec.size; rank++) {
+            links[rank].latency_ns = 20000 * rng_uniform(&rng);
+            links[rank].bytes_per_second = unlimited ? INFINITY : 5e7 + 2e8 * rng_uniform(&rng);
+            if (equal)
+                links[rank] = links[0];
+        }
+        if (rng_below(&rng, 2))
+            spec.reduce_ns_per_byte = 10 * rng_uniform(&rng);
+        if (rng_below(&rng, 2))
+            spec.message_ns = 3000 * rng_uniform(&rng);
+        if (rng_below(&rng, 4) == 0)
+            spec.count = spec.count / (size_t)spec.size * (size_t)spec.size + (size_t)spec.size; /* equal chunks */
+        assert_near(predict_ring_ns(&spec), simulate_ring(&spec), 1e-9);
+    }
+}
+
+/* ---- one server ---- */
+
+static void test_server_constant(void **state)
+{
+    (void)state;
+    /* P = 4, S = 1 MB, B = 100 MB/s: u = 10 ms. T = 2 alpha + 4u + X + 4u */
+    struct star star = {.latency_ns = ms, .bytes_per_second = 100e6, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ps-sync", 4, 1e6, &star, &constant_20ms);
+    struct prediction prediction = predict(&setup);
+    assert_near(prediction.compute_ns, 20 * ms, 1e-9);
+    assert_near(prediction.latency_ns, 2 * ms, 1e-9);
+    assert_near(prediction.bandwidth_ns, 80 * ms, 1e-9);
+    assert_near(prediction.reduce_ns, 0, 1e-9);
+    /* arrivals are 10 ms apart and an add takes 4 ms: only the last one shows; 16 ms: adds at 20, 36, 52 .. 68 where 60 was the last arrival's */
+    setup.reduce_ns_per_byte = 4;
+    assert_near(predict(&setup).reduce_ns, 4 * ms, 1e-9);
+    setup.reduce_ns_per_byte = 16;
+    assert_near(predict(&setup).reduce_ns, (20 + 3 * 16 - 40) * ms, 1e-9);
+    /* no rate: nothing but latency, the adds, and messages that leave the server one by one */
+    star.bytes_per_second = INFINITY;
+    setup.message_ns = 10 * us;
+    prediction = predict(&setup);
+    assert_near(prediction.bandwidth_ns, 0, 0);
+    assert_near(prediction.latency_ns, 2 * 1.01 * ms + 2 * 3 * 10 * us, 1e-9);
+}
+
+static void test_server_exponential(void **state)
+{
+    (void)state;
+    /* P = 2: X_{2:2} = X_{1:2} + D with D exponential of mean 1: E[max(X_{1:2} + 2u, X_{2:2} + u)] = 1/2 + 2u + exp(-u) */
+    static const double transmissions[] = {0.01, 0.3, 1, 5};
+    for (size_t i = 0; i < sizeof(transmissions) / sizeof(transmissions[0]); i++) {
+        double u = transmissions[i];
+        struct star star = {.latency_ns = 0, .bytes_per_second = 1e9 / u, .slow_node = -1};
+        struct scheme_setup setup = setup_of("ps-sync", 2, 1e6, &star, &exponential_1ms);
+        struct prediction prediction = predict(&setup);
+        double deviation = fmin(u, 1) / sqrt(20000); /* what is simulated is min(D, u) */
+        assert_near(prediction.compute_ns, 1.5 * ms, 1e-9);
+        assert_near(prediction.round_ns / ms, 2 * u + 0.5 + 2 * u + exp(-u), 4 * deviation / (4 * u + 1));
+        assert_string_equal(prediction.method, "seeded simulation");
+        assert_true(predict(&setup).round_ns == prediction.round_ns); /* the seed is fixed */
+    }
+}
+
+static void test_server_slow_workers_and_links(void **state)
+{
+    (void)state;
+    static const double factors[] = {1, 4, 1};
+    struct star star = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ps-sync", 3, 1e6, &star, &constant_20ms);
+    setup.slow_factors = factors;
+    struct prediction prediction = predict(&setup);
+    assert_near(prediction.compute_ns, 80 * ms, 1e-9);
+    /* the two others' uploads are over when the slow worker's begins */
+    assert_near(prediction.bandwidth_ns, 30 * ms + 10 * ms, 1e-9);
+    /* it comes last and has two adds behind it: its own and worker 2's */
+    setup.reduce_ns_per_byte = 1;
+    assert_near(predict(&setup).reduce_ns, 2 * ms, 1e-9);
+    /* worker 1 has a link of a quarter: its broadcast and its upload take 40 ms */
+    struct star uneven = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = 1};
+    setup = setup_of("ps-sync", 3, 1e6, &uneven, &constant_20ms);
+    assert_near(predict(&setup).bandwidth_ns, 40 * ms + 40 * ms, 1e-9);
+    setup = setup_of("ps-sync", 3, 1e6, &star, &constant_20ms);
+    setup.gradient_ns = 25 * ms;
+    assert_near(predict(&setup).compute_ns, 25 * ms, 1e-9);
+}
+
+static void test_no_mean_no_prediction(void **state)
+{
+    (void)state;
+    const struct distribution heavy = {.kind = DISTRIBUTION_PARETO, .scale_ns = 1e6, .shape = 1};
+    struct star star = {.bytes_per_second = INFINITY, .slow_node = -1};
+    for (int i = 0; i < scheme_count(); i++) {
+        struct scheme_setup setup = setup_of(scheme_at(i)->name, 2, 4, &star, &heavy);
+        struct prediction prediction;
+        setup.scheme->predict(&setup, &prediction);
+        assert_false(prediction.available);
+        assert_non_null(strstr(prediction.reason, "no mean"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ring_one_segment),
+        cmocka_unit_test(test_ring_segments_hide_latency),
+        cmocka_unit_test(test_ring_special_cases),
+        cmocka_unit_test(test_ring_recurrence_equals_simulation),
+        cmocka_unit_test(test_server_constant),
+        cmocka_unit_test(test_server_exponential),
+        cmocka_unit_test(test_server_slow_workers_and_links),
+        cmocka_unit_test(test_no_mean_no_prediction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
