@@ -14,8 +14,9 @@
  *
  *     broadcast = (P-1) v + u;  uploads, in the order in which they become ready: begin_k = max(X_k, begin_{k-1} + v), end_k = begin_k + u
  *
- * which is max_k(X_{k:P} + (P-k+1) u) where u >= message. The server adds in the order of workers, each add as soon as it and all before
- * it have come. The mean over X is taken by simulation with a fixed seed; since the mean of max X is known by integration, only the
+ * which is max_k(X_{k:P} + (P-k+1) u) where u >= message: when the last upload ends does not depend on how the uploads share the link. What
+ * is left to add then does: TCP shares it about equally, so uploads that begin together end together, and the server adds in the order
+ * of workers, each as soon as it and all before it have come. The mean over X is taken by simulation with a fixed seed; since the mean of max X is known by integration, only the
  * difference to max X is simulated (a control variate): it is bounded by P u however wild X is. */
 #include "agents/predict.h"
 
@@ -28,7 +29,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-enum { SIMULATION_SEED = 2009, SIMULATED_DRAWS = 160000, SIMULATED_ROUNDS_MAX = 20000, SIMULATED_ROUNDS_MIN = 200 };
+enum { SIMULATION_SEED = 2009, SIMULATED_DRAWS = 160000, SIMULATED_ROUNDS_MAX = 20000, SIMULATED_ROUNDS_MIN = 100 };
 
 bool predict_begin(const struct scheme_setup *setup, struct prediction *prediction)
 {
@@ -154,15 +155,38 @@ static int compare_uploads(const void *a, const void *b)
     return left->worker - right->worker;
 }
 
-/* When the last upload has arrived; arrivals[worker] gets each one's time. Uploads in the order of readiness. */
-static double last_arrival(const struct upload *uploads, int count, double server_ns, double spacing_ns, double *arrivals)
+/* When the last upload has arrived, whatever the way in which they share the server's link. Uploads are in the order of readiness. */
+static double last_arrival(const struct upload *uploads, int count, double server_ns, double spacing_ns)
 {
     double link_free = 0, last = 0;
     for (int i = 0; i < count; i++) {
         double begin = fmax(uploads[i].ready_ns, link_free);
         link_free = begin + spacing_ns;
-        double arrival = fmax(begin + server_ns, uploads[i].ready_ns + uploads[i].link_ns);
-        arrivals[uploads[i].worker] = arrival;
+        last = fmax(last, fmax(begin + server_ns, uploads[i].ready_ns + uploads[i].link_ns));
+    }
+    return last;
+}
+
+/* arrivals[worker]: when each upload has arrived, if those under way share the link equally. `work` is the time in which one upload alone
+ * would have come as far as all that are under way; the one that began first ends first. Returns the last. */
+static double shared_arrivals(const struct upload *uploads, int count, double server_ns, double *work_at_end, double *arrivals)
+{
+    double now = 0, work = 0, last = 0;
+    int begun = 0;
+    for (int ended = 0; ended < count;) {
+        const int under_way = begun - ended;
+        double next_end = under_way > 0 ? now + (work_at_end[ended] - work) * under_way : INFINITY;
+        if (begun < count && uploads[begun].ready_ns <= next_end) {
+            if (under_way > 0)
+                work += (uploads[begun].ready_ns - now) / under_way;
+            now = uploads[begun].ready_ns;
+            work_at_end[begun++] = work + server_ns;
+            continue;
+        }
+        work = work_at_end[ended];
+        now = next_end;
+        double arrival = fmax(now, uploads[ended].ready_ns + uploads[ended].link_ns);
+        arrivals[uploads[ended++].worker] = arrival;
         last = fmax(last, arrival);
     }
     return last;
@@ -184,10 +208,11 @@ void predict_server_round(const struct scheme_setup *setup, struct prediction *p
     const double add_ns = bytes * setup->reduce_ns_per_byte;
     prediction->compute_ns = predict_slowest_ns(setup);
     cleanup(free_pointer) struct upload *uploads = calloc((size_t)workers, sizeof(*uploads));
-    cleanup(free_pointer) double *arrivals = calloc((size_t)workers * 2, sizeof(*arrivals));
+    cleanup(free_pointer) double *arrivals = calloc((size_t)workers * 3, sizeof(*arrivals));
     if (!uploads || !arrivals)
         return;
     double *own_ns = arrivals + workers; /* a gradient's time on the worker's path */
+    double *work_at_end = own_ns + workers;
     double down_latency = 0, up_latency = 0, down_ns = INFINITY, up_ns = INFINITY, slowest_down_ns = 0;
     for (int worker = 0; worker < workers; worker++) {
         struct path down = setup->path(setup->path_context, server, worker), up = setup->path(setup->path_context, worker, server);
@@ -215,11 +240,11 @@ void predict_server_round(const struct scheme_setup *setup, struct prediction *p
             slowest = fmax(slowest, ready);
         }
         qsort(uploads, (size_t)workers, sizeof(*uploads), compare_uploads);
-        double limited = last_arrival(uploads, workers, up_ns, up_ns, arrivals);
-        double spaced = last_arrival(uploads, workers, up_ns, fmax(up_ns, setup->message_ns), arrivals);
+        double limited = last_arrival(uploads, workers, up_ns, up_ns);
         bandwidth += limited - slowest;
-        spacing += spaced - limited;
-        adding += sum_complete(arrivals, workers, add_ns) - spaced;
+        spacing += last_arrival(uploads, workers, up_ns, fmax(up_ns, setup->message_ns)) - limited;
+        double shared = shared_arrivals(uploads, workers, up_ns, work_at_end, arrivals);
+        adding += sum_complete(arrivals, workers, add_ns) - shared;
     }
     double broadcast_ns = fmax(workers * down_ns, slowest_down_ns);
     double spaced_broadcast_ns = fmax((workers - 1) * fmax(down_ns, setup->message_ns) + down_ns, slowest_down_ns);

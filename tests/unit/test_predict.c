@@ -228,17 +228,16 @@ static void test_server_constant(void **state)
     assert_near(prediction.latency_ns, 2 * ms, 1e-9);
     assert_near(prediction.bandwidth_ns, 80 * ms, 1e-9);
     assert_near(prediction.reduce_ns, 0, 1e-9);
-    /* arrivals are 10 ms apart and an add takes 4 ms: only the last one shows; 16 ms: adds at 20, 36, 52 .. 68 where 60 was the last arrival's */
+    /* the four uploads share the link and end together: three adds are left */
     setup.reduce_ns_per_byte = 4;
-    assert_near(predict(&setup).reduce_ns, 4 * ms, 1e-9);
-    setup.reduce_ns_per_byte = 16;
-    assert_near(predict(&setup).reduce_ns, (20 + 3 * 16 - 40) * ms, 1e-9);
+    assert_near(predict(&setup).reduce_ns, 3 * 4 * ms, 1e-9);
     /* no rate: nothing but latency, the adds, and messages that leave the server one by one */
     star.bytes_per_second = INFINITY;
     setup.message_ns = 10 * us;
     prediction = predict(&setup);
     assert_near(prediction.bandwidth_ns, 0, 0);
     assert_near(prediction.latency_ns, 2 * 1.01 * ms + 2 * 3 * 10 * us, 1e-9);
+    assert_near(prediction.reduce_ns, 3 * 4 * ms, 1e-9);
 }
 
 static void test_server_exponential(void **state)
@@ -282,6 +281,25 @@ static void test_server_slow_workers_and_links(void **state)
     assert_near(predict(&setup).compute_ns, 25 * ms, 1e-9);
 }
 
+static void test_server_uploads_share_the_link(void **state)
+{
+    (void)state;
+    /* Ready at 10, 15, 10, 80 ms, u = 10 ms. Workers 0 and 2 have 2.5 ms of work done each at 15; then three share: 0 and 2 end at 37.5,
+     * 1, alone in the end, at 40; worker 3 at 90. Adds of 30 ms: 40 -> 70 -> 100 -> 130. */
+    static const double factors[] = {1, 1.5, 1, 8};
+    static const struct distribution constant_10ms = {.kind = DISTRIBUTION_CONSTANT, .value_ns = 10e6};
+    struct star star = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ps-sync", 4, 1e6, &star, &constant_10ms);
+    setup.slow_factors = factors;
+    setup.reduce_ns_per_byte = 30;
+    assert_near(predict(&setup).reduce_ns, (130 - 90) * ms, 1e-9);
+    /* worker 0 last: the first add waits for it, 90 -> 93 -> 96 -> 99 */
+    static const double first_last[] = {8, 1.5, 1, 1};
+    setup.slow_factors = first_last;
+    setup.reduce_ns_per_byte = 3;
+    assert_near(predict(&setup).reduce_ns, 9 * ms, 1e-9);
+}
+
 static void test_no_mean_no_prediction(void **state)
 {
     (void)state;
@@ -306,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_server_constant),
         cmocka_unit_test(test_server_exponential),
         cmocka_unit_test(test_server_slow_workers_and_links),
+        cmocka_unit_test(test_server_uploads_share_the_link),
         cmocka_unit_test(test_no_mean_no_prediction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
