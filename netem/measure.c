@@ -119,7 +119,7 @@ static int measure_direction(const struct topology *topology, const int *namespa
     for (int attempt = 0; attempt < ATTEMPTS && !check->within_tolerance; attempt++) {
         struct direction_check found = {.measured = true};
         int failed = measure_delay(&path, &found, err);
-        if (!failed)
+        if (!failed && found.probes_received > 0)
             failed = measure_goodput(&path, &found.goodput_bps, err);
         if (failed)
             return err_wrap(err, "measuring link %s, %s", link->name, forward ? "forward" : "backward");

@@ -1,0 +1,316 @@
+/* test_relay.c: the relay without devices: ring, order of deadlines, heap, lateness buckets, sizes, what is learned of wake-ups. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/rng.h"
+#include "netem/relay_internal.h"
+
+enum { CAPACITY = 300 * 1024, MODEL_MOST = 8192 };
+
+struct stored { /* what the model of the ring remembers of a packet */
+    uint32_t length;
+    unsigned char fill;
+    int64_t deadline_ns;
+};
+
+static struct rng random_stream(void)
+{
+    return rng_stream(7, 0, 0, RNG_LINK);
+}
+
+static uint32_t random_length(struct rng *rng)
+{
+    return rng_below(rng, 4) == 0 ? 1 + rng_below(rng, RELAY_PACKET_MAX) : 20 + rng_below(rng, 1500);
+}
+
+static void put(struct relay_ring *ring, struct stored packet)
+{
+    struct relay_packet *place = relay_ring_reserve(ring);
+    assert_non_null(place);
+    memset(place->data, packet.fill, packet.length);
+    relay_ring_commit(ring, packet.length, packet.deadline_ns);
+}
+
+static void take(struct relay_ring *ring, struct stored expected)
+{
+    const struct relay_packet *packet = relay_ring_oldest(ring);
+    assert_non_null(packet);
+    assert_int_equal(packet->length, expected.length);
+    assert_int_equal(packet->deadline_ns, expected.deadline_ns);
+    for (uint32_t i = 0; i < packet->length; i++)
+        if (packet->data[i] != expected.fill)
+            fail_msg("byte %u of %u is %u, not %u", i, packet->length, packet->data[i], expected.fill);
+    relay_ring_release(ring);
+}
+
+/* Random packets in and out, often to the brim: order, content, and no byte outside the memory (the address sanitizer sees that). */
+static void ring_keeps_order_and_content(void **state)
+{
+    (void)state;
+    unsigned char *memory = malloc(CAPACITY + RELAY_RING_MARGIN);
+    struct relay_ring ring;
+    relay_ring_init(&ring, memory, CAPACITY);
+    static struct stored model[MODEL_MOST];
+    size_t in = 0, out = 0;
+    unsigned refused = 0;
+    struct rng rng = random_stream();
+    for (int step = 0; step < 20000; step++) {
+        bool filling = (step / 500) % 2 == 0;
+        if (rng_below(&rng, 10) < (filling ? 7 : 4)) {
+            if (!relay_ring_reserve(&ring)) {
+                refused++;
+                assert_true(ring.count > 0);
+                continue;
+            }
+            struct stored packet = {.length = random_length(&rng), .fill = (unsigned char)rng_u32(&rng), .deadline_ns = step};
+            put(&ring, packet);
+            model[in++ % MODEL_MOST] = packet;
+        } else if (in > out) {
+            take(&ring, model[out++ % MODEL_MOST]);
+        } else {
+            assert_null(relay_ring_oldest(&ring));
+        }
+        assert_int_equal(ring.count, in - out);
+    }
+    assert_true(refused > 0);
+    while (out < in)
+        take(&ring, model[out++ % MODEL_MOST]);
+    assert_null(relay_ring_oldest(&ring));
+    free(memory);
+}
+
+static void empty_ring_starts_again_at_its_beginning(void **state)
+{
+    (void)state;
+    unsigned char *memory = malloc(CAPACITY + RELAY_RING_MARGIN);
+    struct relay_ring ring;
+    relay_ring_init(&ring, memory, CAPACITY);
+    for (int i = 0; i < 1000; i++) {
+        struct stored packet = {.length = 1500, .fill = 1, .deadline_ns = i};
+        put(&ring, packet);
+        take(&ring, packet);
+        assert_int_equal(ring.head, 0);
+    }
+    relay_ring_release(&ring); /* of an empty ring: nothing */
+    assert_int_equal(ring.count, 0);
+    free(memory);
+}
+
+static void full_ring_refuses_until_something_leaves(void **state)
+{
+    (void)state;
+    struct relay_ring ring;
+    struct err err = {0};
+    assert_int_equal(relay_ring_open(&ring, CAPACITY, CAPACITY, &err), 0);
+    struct stored packet = {.length = 60000, .fill = 9, .deadline_ns = 5};
+    int held = 0;
+    while (relay_ring_reserve(&ring)) {
+        put(&ring, packet);
+        held++;
+    }
+    assert_in_range(held, 3, CAPACITY / 60000 + 2);
+    assert_null(relay_ring_reserve(&ring));
+    while (!relay_ring_reserve(&ring)) {
+        take(&ring, packet);
+        held--;
+    }
+    while (held-- > 0)
+        take(&ring, packet);
+    relay_ring_close(&ring);
+    relay_ring_close(&ring);
+}
+
+/* A direction's ring holds its rate for its delay and 10 ms more, in frames of 1514 and of 60 bytes. */
+static void ring_is_sized_from_rate_and_delay(void **state)
+{
+    (void)state;
+    static const struct relay_direction directions[] = {
+        {.rate_bps = 10000000, .delay_ns = 250 * NS_PER_US},
+        {.rate_bps = 1000000000, .delay_ns = 5 * NS_PER_MS},
+        {.rate_bps = 100000000, .delay_ns = 500 * NS_PER_MS},
+    };
+    for (size_t i = 0; i < sizeof(directions) / sizeof(directions[0]); i++) {
+        struct relay_ring ring;
+        assert_int_equal(relay_ring_open(&ring, relay_ring_capacity(&directions[i]), 0, NULL), 0);
+        double bytes = (double)directions[i].rate_bps / 8 * ((double)directions[i].delay_ns / 1e9 + 0.01);
+        double smallest = bytes / 60, most = 1e6 * ((double)directions[i].delay_ns / 1e9 + 0.01);
+        double needed[2] = {bytes / 1514, smallest < most ? smallest : most};
+        for (int kind = 0; kind < 2; kind++) {
+            double held = 0;
+            for (; held < needed[kind] && relay_ring_reserve(&ring); held++)
+                relay_ring_commit(&ring, kind == 0 ? 1524 : 70, 0);
+            assert_true(held >= needed[kind]);
+            while (relay_ring_oldest(&ring))
+                relay_ring_release(&ring);
+        }
+        assert_true((double)ring.capacity < 2 * bytes + 512 * 1024);
+        relay_ring_close(&ring);
+    }
+    struct relay_direction unlimited = {.delay_ns = 10 * NS_PER_S};
+    assert_int_equal(relay_ring_capacity(&unlimited), 64 << 20);
+    struct relay_direction vast = {.rate_bps = UINT64_C(100000000000), .delay_ns = 10 * NS_PER_S};
+    assert_int_equal(relay_ring_capacity(&vast), (size_t)3 << 29);
+}
+
+static void deadlines_keep_order_and_causality(void **state)
+{
+    (void)state;
+    /* previous, now, arrival, delay, early: the logical time */
+    assert_int_equal(relay_deadline_ns(0, 1000, 990, 5000, 0), 5990);
+    assert_int_equal(relay_deadline_ns(0, 1000, 990, 5000, 40), 5950);
+    assert_int_equal(relay_deadline_ns(9000, 1000, 990, 5000, 40), 9000); /* not before the packet in front */
+    assert_int_equal(relay_deadline_ns(0, 1000, 990, 0, 500), 1000);      /* not before it came */
+    struct rng rng = random_stream();
+    int64_t previous_ns = 0, now_ns = 0;
+    for (int i = 0; i < 10000; i++) {
+        now_ns += rng_below(&rng, 1000);
+        int64_t early_ns = rng_below(&rng, RELAY_BIAS_MAX_NS);
+        int64_t deadline_ns = relay_deadline_ns(previous_ns, now_ns, now_ns - rng_below(&rng, 500), 20000, early_ns);
+        assert_true(deadline_ns >= previous_ns && deadline_ns >= now_ns);
+        previous_ns = deadline_ns;
+    }
+}
+
+static int earliest(const int64_t *deadline_ns, int count)
+{
+    int best = -1;
+    for (int i = 0; i < count; i++)
+        if (deadline_ns[i] >= 0 && (best < 0 || deadline_ns[i] < deadline_ns[best]))
+            best = i;
+    return best;
+}
+
+static void heap_finds_the_earliest_deadline(void **state)
+{
+    (void)state;
+    enum { COUNT = 37 };
+    struct relay_heap heap;
+    assert_int_equal(relay_heap_open(&heap, COUNT, NULL), 0);
+    assert_int_equal(relay_heap_first(&heap), -1);
+    int64_t model[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        model[i] = -1;
+    struct rng rng = random_stream();
+    for (int step = 0; step < 20000; step++) {
+        int direction = (int)rng_below(&rng, COUNT);
+        if (rng_below(&rng, 3) == 0) {
+            relay_heap_remove(&heap, direction);
+            model[direction] = -1;
+        } else {
+            model[direction] = rng_below(&rng, 1000);
+            relay_heap_set(&heap, direction, model[direction]);
+        }
+        int first = relay_heap_first(&heap), expected = earliest(model, COUNT);
+        if (expected < 0)
+            assert_int_equal(first, -1);
+        else
+            assert_int_equal(model[first], model[expected]);
+    }
+    relay_heap_close(&heap);
+}
+
+static void lateness_buckets_are_eighths_of_octaves(void **state)
+{
+    (void)state;
+    assert_int_equal(relay_lateness_bucket(-5), 0);
+    assert_int_equal(relay_lateness_bucket(999), 0);
+    assert_int_equal(relay_lateness_bucket(1000), 1);
+    assert_int_equal(relay_lateness_bucket(1124), 1);
+    assert_int_equal(relay_lateness_bucket(1125), 2);
+    assert_int_equal(relay_lateness_bucket(1999), 8);
+    assert_int_equal(relay_lateness_bucket(2000), 9);
+    assert_true(relay_lateness_bucket(INT64_MAX) < RELAY_LATENESS_BUCKETS);
+    unsigned previous = 0;
+    for (int64_t ns = 1000; ns < 10 * NS_PER_S; ns += ns / 50) {
+        unsigned bucket = relay_lateness_bucket(ns);
+        assert_true(bucket >= previous);
+        int64_t end_ns = relay_lateness_bucket_end_ns(bucket);
+        assert_true(end_ns >= ns && (double)end_ns <= (double)ns * 1.125);
+        assert_true(relay_lateness_bucket_end_ns(bucket - 1) < ns);
+        previous = bucket;
+    }
+}
+
+static void quantiles_of_lateness(void **state)
+{
+    (void)state;
+    static struct relay_counters counters;
+    assert_int_equal(relay_lateness_quantile_ns(&counters, 0.5), -1);
+    for (int64_t us = 1; us <= 1000; us++) { /* 1 us to 1 ms, each once */
+        counters.lateness[relay_lateness_bucket(us * NS_PER_US)]++;
+        counters.lateness_max_ns = us * NS_PER_US;
+    }
+    assert_in_range(relay_lateness_quantile_ns(&counters, 0.5), 500000, 562500);
+    assert_in_range(relay_lateness_quantile_ns(&counters, 0.99), 990000, 1000000);
+    assert_int_equal(relay_lateness_quantile_ns(&counters, 1.0), NS_PER_MS);
+    assert_in_range(relay_lateness_quantile_ns(&counters, 0.0), 0, 1125);
+    memset(&counters, 0, sizeof(counters));
+    counters.lateness[0] = 3; /* all on time */
+    counters.lateness_max_ns = 400;
+    assert_int_equal(relay_lateness_quantile_ns(&counters, 0.99), 400);
+}
+
+static void learned_lateness_follows_and_is_bounded(void **state)
+{
+    (void)state;
+    assert_int_equal(relay_idle_class(0), 0);
+    assert_int_equal(relay_idle_class(63 * NS_PER_US), 0);
+    assert_int_equal(relay_idle_class(64 * NS_PER_US), 1);
+    assert_int_equal(relay_idle_class(1024 * NS_PER_US), 5);
+    assert_int_equal(relay_idle_class(INT64_MAX), RELAY_IDLE_CLASSES - 1);
+    struct relay_bias bias = {0};
+    unsigned class = relay_idle_class(300 * NS_PER_US);
+    for (int i = 0; i < 200; i++)
+        relay_bias_learn(&bias, 300 * NS_PER_US, 25 * NS_PER_US);
+    assert_in_range(bias.timer_ns[class], 24 * NS_PER_US, 25 * NS_PER_US);
+    assert_int_equal(bias.timer_ns[class + 1], 0);
+    relay_bias_learn(&bias, 300 * NS_PER_US,
+                     NS_PER_S); /* a second of somebody else's work moves it by at most a sixteenth of the bound */
+    assert_true(bias.timer_ns[class] <= 25 * NS_PER_US + RELAY_BIAS_MAX_NS / 16);
+    for (int i = 0; i < 200; i++)
+        relay_bias_learn(&bias, 300 * NS_PER_US, NS_PER_S);
+    assert_true(bias.timer_ns[class] <= RELAY_BIAS_MAX_NS);
+    for (int i = 0; i < 200; i++)
+        relay_bias_learn(&bias, 300 * NS_PER_US, -NS_PER_S);
+    assert_in_range(bias.timer_ns[class], 0, 16);
+}
+
+/* On any host: it ends, and every estimate is within its bounds. */
+static void wake_ups_can_be_measured(void **state)
+{
+    (void)state;
+    struct relay_bias bias;
+    struct err err = {0};
+    assert_int_equal(relay_bias_measure(&bias, &err), 0);
+    for (int class = 0; class < RELAY_IDLE_CLASSES; class ++) {
+        assert_in_range(bias.timer_ns[class], 1, RELAY_BIAS_MAX_NS);
+        assert_in_range(bias.arrival_ns[class], 1, RELAY_BIAS_MAX_NS);
+    }
+    assert_in_range(bias.delivery_ns, 1, RELAY_BIAS_MAX_NS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ring_keeps_order_and_content),
+        cmocka_unit_test(empty_ring_starts_again_at_its_beginning),
+        cmocka_unit_test(full_ring_refuses_until_something_leaves),
+        cmocka_unit_test(ring_is_sized_from_rate_and_delay),
+        cmocka_unit_test(deadlines_keep_order_and_causality),
+        cmocka_unit_test(heap_finds_the_earliest_deadline),
+        cmocka_unit_test(lateness_buckets_are_eighths_of_octaves),
+        cmocka_unit_test(quantiles_of_lateness),
+        cmocka_unit_test(learned_lateness_follows_and_is_bounded),
+        cmocka_unit_test(wake_ups_can_be_measured),
+    };
+    return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
+}
