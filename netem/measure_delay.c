@@ -31,7 +31,7 @@ struct probe {
 #define PROBE_MAGIC UINT32_C(0x6c616767)
 
 struct probes {
-    int source, target;
+    int target;
     int sent, received;
     bool seen[MEASURE_PROBES];
     int64_t delay_ns[MEASURE_PROBES]; /* of those received, in order of arrival */
@@ -136,16 +136,16 @@ int measure_delay(const struct measure_path *path, struct direction_check *check
     if (failed)
         return failed;
     int on = 1;
-    if (setsockopt(target, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0 ||
-        connect(source, (struct sockaddr *)&to, sizeof(to)) < 0)
+    if (setsockopt(target, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0)
         return err_set_errno(err, ERR_HOST, errno, "a socket for delay probes");
 
-    struct probes probes = {.source = source, .target = target};
+    struct probes probes = {.target = target};
     int64_t next_ns = clock_now_ns() + settle_ns(path);
     for (int i = 0; i < MEASURE_PROBES; i++) {
         receive_until(&probes, next_ns, false);
         struct probe probe = {.index = (uint32_t)i, .magic = PROBE_MAGIC, .sent_ns = clock_now_ns()};
-        (void)send(source, &probe, sizeof(probe), 0); /* one that cannot be sent counts as lost */
+        (void)sendto(source, &probe, sizeof(probe), 0, (struct sockaddr *)&to,
+                     sizeof(to)); /* one that cannot be sent counts as lost */
         probes.sent++;
         next_ns = probe.sent_ns + SPACING_NS;
     }
