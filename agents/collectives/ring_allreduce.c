@@ -35,17 +35,19 @@
  * The one hazard is that a place is landed in while an earlier send from it is not over. `in_flight` has a mark for each segment of the
  * output; a segment whose place is marked is put off (LAND_LATER) and asked for again at the next on_sent().
  *
- * Bounds. At most one send is in flight for each segment of the output, and M from the input: (N+1) M buffers, all wrapped, no copies.
- * A left neighbour can be ahead by at most one all-reduce, since the next one's messages come after the last of this one.
+ * Bounds. At most SENDS_MAX sends are under way, from wrapped memory, without copies; what else may be sent is all between two positions,
+ * `sending` and the frontier M behind `reduced`, and needs no list. A left neighbour can be ahead by at most one all-reduce, since the
+ * next one's messages come after the last of this one.
  *
  * No deadlock. Order all messages of the ring by (all-reduce, hop, segment). A message that cannot land waits for its receiver to open the
  * all-reduce, which takes only its own computing and messages of earlier all-reduces, or for an earlier send out of the same place: a
- * message of an earlier hop. Everything waits for smaller messages only, so the smallest one outstanding can always land. */
+ * message of an earlier hop. A send that the window holds up waits for earlier ones of its rank. Everything waits for smaller messages only, so the smallest one outstanding can always land. */
 #include "agents/collectives/ring_allreduce.h"
 
 #include <stdio.h>
 
 enum { KIND_SEGMENT = 1 };
+enum { SENDS_MAX = 256 };
 enum { SEGMENT_BYTES_MIN = 4 << 10, SEGMENT_BYTES_MAX = 1 << 20 };
 
 struct ring_allreduce {
@@ -59,12 +61,14 @@ struct ring_allreduce {
     uint32_t positions; /* 2 (size-1) x segments */
     uint32_t landing, arrived,
         reduced;              /* the next position to land, to arrive whole, to be worked on: landing >= arrived >= reduced */
-    uint32_t input_in_flight; /* sends from the input that are not over */
+    uint32_t sending;         /* the next position to send */
+    uint32_t under_way;       /* sends that are not over, of this all-reduce or the one before */
+    uint32_t input_under_way; /* of these, the ones from the input */
     bool open, contributed;
     bool put_off;          /* a message was answered with LAND_LATER since the last retry */
     uint64_t overtakable;  /* messages of all-reduces below this number were put off: newer headers may be seen before them */
     int64_t wait_begin_ns; /* -1: not waiting for the first message */
-    uint8_t *in_flight;    /* [size x segments]: a send from this place of the output is not over */
+    uint8_t *in_flight;    /* [size x segments]: a send from this place of the output is to come or not over */
 };
 
 static struct ring_allreduce_range cut(size_t first, size_t count, size_t pieces, size_t piece)
@@ -114,13 +118,18 @@ static uint32_t hop_of(const struct ring_allreduce *ring, uint32_t position)
     return position / ring->layout.segments;
 }
 
-/* The place in `in_flight` of what is received at this position; what is sent at hop h is what was received at hop h - 1. */
+/* Where in the vector, counted in segments, that lies which is sent at this position. */
+static size_t place_sent(const struct ring_allreduce *ring, uint32_t position)
+{
+    int size = ring->spec.size, hop = (int)hop_of(ring, position);
+    size_t chunk = (size_t)((ring->spec.rank - hop + 2 * size) % size);
+    return chunk * ring->layout.segments + position % ring->layout.segments;
+}
+
+/* What is received at hop h is what is sent at hop h + 1. */
 static size_t place_received(const struct ring_allreduce *ring, uint32_t position)
 {
-    int size = ring->spec.size;
-    int hop = (int)hop_of(ring, position);
-    size_t chunk = (size_t)((ring->spec.rank - hop - 1 + 2 * size) % size);
-    return chunk * ring->layout.segments + position % ring->layout.segments;
+    return place_sent(ring, position + ring->layout.segments);
 }
 
 static struct ring_allreduce_range range_of_place(const struct ring_allreduce *ring, size_t place)
@@ -177,18 +186,32 @@ static void retry(struct ring_allreduce *ring)
     node_retry(ring->node, ring->spec.left);
 }
 
-static void send_segment(struct ring_allreduce *ring, uint32_t position, const float *from, size_t count)
+/* Sends what may be sent: the own chunk once the input is there, then what has been worked on. */
+static void send_ready(struct ring_allreduce *ring)
 {
-    struct message_header header = {.channel = ring->spec.channel, .kind = KIND_SEGMENT, .index = position, .step = ring->number};
-    intptr_t tag = (intptr_t)((uint64_t)ring->spec.channel << 32 | position);
-    size_t bytes = count * sizeof(float);
-    struct buffer *buffer = node_wrap(ring->node, (void *)(uintptr_t)from, bytes, tag);
-    node_send(ring->node, ring->spec.right, &header, buffer, 0, bytes);
+    uint32_t frontier = ring->contributed ? ring->reduced + ring->layout.segments : 0;
+    if (frontier > ring->positions)
+        frontier = ring->positions;
+    for (; ring->sending < frontier && ring->under_way < SENDS_MAX; ring->sending++) {
+        const bool own = hop_of(ring, ring->sending) == 0;
+        struct ring_allreduce_range range = range_of_place(ring, place_sent(ring, ring->sending));
+        if (range.count == 0)
+            continue;
+        struct message_header header = {
+            .channel = ring->spec.channel, .kind = KIND_SEGMENT, .index = ring->sending, .step = ring->number};
+        const float *values = (own ? ring->input : ring->output) + range.first;
+        const size_t bytes = range.count * sizeof(float);
+        intptr_t tag = (intptr_t)((uint64_t)ring->spec.channel << 32 | ring->sending);
+        struct buffer *buffer = node_wrap(ring->node, (void *)(uintptr_t)values, bytes, tag);
+        ring->under_way++;
+        ring->input_under_way += own;
+        node_send(ring->node, ring->spec.right, &header, buffer, 0, bytes);
+    }
 }
 
 static void finish_if_done(struct ring_allreduce *ring)
 {
-    if (!ring->contributed || ring->reduced < ring->positions || ring->input_in_flight > 0)
+    if (!ring->contributed || ring->reduced < ring->positions || ring->sending < ring->positions || ring->input_under_way > 0)
         return;
     ring->open = ring->contributed = false;
     ring->number++;
@@ -199,7 +222,7 @@ static void finish_if_done(struct ring_allreduce *ring)
 static void reduce_arrived(struct ring_allreduce *ring)
 {
     struct node *node = ring->node;
-    const uint32_t segments = ring->layout.segments, last_adding_hop = (uint32_t)ring->spec.size - 2;
+    const uint32_t last_adding_hop = (uint32_t)ring->spec.size - 2;
     while (ring->reduced < ring->arrived) {
         uint32_t position = ring->reduced, hop = hop_of(ring, position);
         size_t place = place_received(ring, position);
@@ -210,13 +233,12 @@ static void reduce_arrived(struct ring_allreduce *ring)
             node_add(node, values, values, ring->input + range.first, range.count);
             node_span(node, SPAN_REDUCE, ring->round, begin_ns, node_now(node), ring->spec.left, range.count * sizeof(float));
         }
-        if (position + segments < ring->positions) {
+        if (position + ring->layout.segments < ring->positions)
             ring->in_flight[place] = 1;
-            send_segment(ring, position + segments, values, range.count);
-        }
+        ring->reduced = skip_empty(ring, position + 1);
+        send_ready(ring); /* first, so that the model's step hides behind it */
         if (hop >= last_adding_hop && ring->spec.segment_ready)
             ring->spec.segment_ready(node, ring->spec.context, range.first, range.count);
-        ring->reduced = skip_empty(ring, position + 1);
     }
 }
 
@@ -224,6 +246,7 @@ void ring_allreduce_open(struct ring_allreduce *ring, uint64_t round, float *out
 {
     ring->round = round;
     ring->output = output;
+    ring->sending = 0;
     ring->landing = ring->arrived = ring->reduced = skip_empty(ring, 0);
     ring->open = true;
     retry(ring);
@@ -239,13 +262,7 @@ void ring_allreduce_contribute(struct ring_allreduce *ring, const float *input)
         if (ring->spec.segment_ready)
             ring->spec.segment_ready(node, ring->spec.context, 0, ring->spec.count);
     } else {
-        for (uint32_t segment = 0; segment < ring->layout.segments; segment++) {
-            struct ring_allreduce_range range = ring_allreduce_segment(&ring->layout, ring->spec.rank, segment);
-            if (range.count == 0)
-                continue;
-            ring->input_in_flight++;
-            send_segment(ring, segment, input + range.first, range.count);
-        }
+        send_ready(ring);
         reduce_arrived(ring);
         /* Where a segment is just coming in, the rank does not wait for its neighbour. */
         if (ring->reduced < ring->positions && ring->landing == ring->arrived)
@@ -300,10 +317,12 @@ void ring_allreduce_on_message(struct ring_allreduce *ring, const struct message
 void ring_allreduce_on_sent(struct ring_allreduce *ring, const struct buffer *buffer)
 {
     uint32_t position = (uint32_t)buffer->tag;
-    if (position < ring->layout.segments)
-        ring->input_in_flight--;
+    ring->under_way--;
+    if (hop_of(ring, position) == 0)
+        ring->input_under_way--;
     else
-        ring->in_flight[place_received(ring, position - ring->layout.segments)] = 0;
+        ring->in_flight[place_sent(ring, position)] = 0;
+    send_ready(ring);
     retry(ring);
     finish_if_done(ring);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
 
-enum { ALLOCATIONS_MAX = 4096 };
+enum { ALLOCATIONS_MAX = 4096, SENDS_MAX = 1024 /* to one destination before on_sent() */ };
 enum event_kind { EVENT_START, EVENT_TASK, EVENT_HEADER, EVENT_PAYLOAD, EVENT_SENT, EVENT_RETRY, EVENT_TIMER };
 
 struct memory_buffer {
@@ -34,6 +34,7 @@ struct connection {
     uint32_t kept;
     bool busy;       /* a header event is scheduled, or a payload is landing */
     bool held_back;  /* more is kept than may be */
+    int sends;       /* of which on_sent() was not called yet */
     int64_t last_ns; /* nothing is delivered before this */
     struct landing landing;
     struct buffer *pool;
@@ -43,7 +44,7 @@ struct event {
     int64_t at_ns;
     uint64_t sequence;
     enum event_kind kind;
-    int node, peer;
+    int node, peer;      /* of EVENT_SENT: the sender and the destination */
     uint32_t generation; /* task, or timer's arming */
     struct flight *flight;
 };
@@ -211,7 +212,8 @@ static void enqueue(struct memory_world *world, int source, int destination, str
         tail = &(*tail)->next;
     *tail = copy;
     if (flight.buffer && world->settings.sent == SENT_ANY_TIME)
-        push(world, (struct event){.at_ns = some_time(world), .kind = EVENT_SENT, .node = source, .flight = copy});
+        push(world,
+             (struct event){.at_ns = some_time(world), .kind = EVENT_SENT, .node = source, .peer = destination, .flight = copy});
     show_next(world, source, destination);
 }
 
@@ -224,6 +226,8 @@ static void world_send(struct node *node, int destination, const struct message_
     assert_true(buffer ? offset + length <= buffer->length : length == 0);
     sender->result.sent_bytes += length;
     sender->result.sent_messages++;
+    if (buffer)
+        assert_in_range(++connection(world, node->index, destination)->sends, 1, SENDS_MAX);
     struct flight flight = {.header = *header, .buffer = buffer, .offset = offset, .length = length};
     enqueue(world, node->index, destination, flight, buffer ? (uint8_t *)buffer->bytes + offset : NULL);
 }
@@ -253,7 +257,8 @@ static void take_head(struct memory_world *world, int source, int destination)
     if (!flight->buffer)
         free_flight(flight);
     else if (world->settings.sent == SENT_ON_TAKE)
-        push(world, (struct event){.at_ns = some_time(world), .kind = EVENT_SENT, .node = source, .flight = flight});
+        push(world,
+             (struct event){.at_ns = some_time(world), .kind = EVENT_SENT, .node = source, .peer = destination, .flight = flight});
     show_next(world, source, destination);
 }
 
@@ -327,8 +332,9 @@ static void handle_payload(struct memory_world *world, int source, int destinati
     take_head(world, source, destination);
 }
 
-static void handle_sent(struct memory_world *world, int source, struct flight *flight)
+static void handle_sent(struct memory_world *world, int source, int destination, struct flight *flight)
 {
+    connection(world, source, destination)->sends--;
     struct node *node = &world->nodes[source].node;
     if (flight->length && memcmp((uint8_t *)flight->buffer->bytes + flight->offset, flight->payload, flight->length) != 0)
         fail_msg("node %d changed a buffer before on_sent()", source);
@@ -617,7 +623,7 @@ void memory_world_run(struct memory_world *world)
             handle_payload(world, event.peer, event.node);
             break;
         case EVENT_SENT:
-            handle_sent(world, event.node, event.flight);
+            handle_sent(world, event.node, event.peer, event.flight);
             break;
         case EVENT_RETRY:
             handle_retry(world, event.peer, event.node);
