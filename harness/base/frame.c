@@ -156,13 +156,22 @@ static ssize_t write_without_signal(int fd, const struct iovec *parts, int count
     return written;
 }
 
+void frame_header(uint8_t header[FRAME_HEADER_BYTES], uint16_t operation, uint16_t version, uint32_t length)
+{
+    for (int i = 0; i < 4; i++)
+        header[i] = (uint8_t)(length >> (8 * i));
+    for (int i = 0; i < 2; i++) {
+        header[4 + i] = (uint8_t)(operation >> (8 * i));
+        header[6 + i] = (uint8_t)(version >> (8 * i));
+    }
+}
+
 int frame_send(int fd, uint16_t operation, uint16_t version, const void *body, size_t length, struct err *err)
 {
     if (length > FRAME_BODY_MAX)
         return err_set(err, ERR_TRIAL, "a message of %zu bytes is too long, allowed are %d", length, FRAME_BODY_MAX);
-    uint8_t header[FRAME_HEADER_BYTES] = {(uint8_t)length,         (uint8_t)(length >> 8), (uint8_t)(length >> 16),
-                                          (uint8_t)(length >> 24), (uint8_t)operation,     (uint8_t)(operation >> 8),
-                                          (uint8_t)version,        (uint8_t)(version >> 8)};
+    uint8_t header[FRAME_HEADER_BYTES];
+    frame_header(header, operation, version, (uint32_t)length);
     for (size_t sent = 0; sent < sizeof(header) + length;) {
         struct iovec parts[2];
         int count = 0;

@@ -35,6 +35,8 @@ int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct e
 int frame_reader_fill(struct frame_reader *reader, int fd, struct err *err);
 /* Blocks until one frame is there or `deadline_ns` passed (the error then says "no answer within ..."). */
 int frame_receive(struct frame_reader *reader, int fd, int64_t deadline_ns, struct frame *frame, struct err *err);
+/* The header alone, for callers that may not block and write the frame themselves. */
+void frame_header(uint8_t header[FRAME_HEADER_BYTES], uint16_t operation, uint16_t version, uint32_t length);
 /* Blocks until written, also on a non-blocking descriptor (polls); never raises SIGPIPE. */
 int frame_send(int fd, uint16_t operation, uint16_t version, const void *body, size_t length, struct err *err);
 
