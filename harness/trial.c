@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -28,9 +29,10 @@
 enum { TRIAL_DESCRIPTORS_MAX = 2 };
 
 static const int64_t SETUP_DEADLINE_NS = 30 * NS_PER_S, SETUP_DEADLINE_PER_NODE_NS = 100 * NS_PER_MS;
-/* Without trial_deadline in the campaign file: ten times the prediction, and never under half a minute. */
+/* Without trial_deadline in the campaign file: ten times the prediction, more where agents share processors, and never under half a minute. */
 static const double RUN_DEADLINE_FACTOR = 10;
-static const int64_t RUN_DEADLINE_MINIMUM_NS = 30 * NS_PER_S, RUN_DEADLINE_UNPREDICTED_NS = 600 * NS_PER_S;
+static const int64_t RUN_DEADLINE_MINIMUM_NS = 30 * NS_PER_S, RUN_DEADLINE_UNPREDICTED_NS = 600 * NS_PER_S,
+                     RUN_DEADLINE_MAXIMUM_NS = INT64_MAX / 4;
 
 struct trial {
     const struct trial_context *context;
@@ -73,7 +75,7 @@ static void on_fabric_event(void *context, uint32_t events)
         crew_process_ended(trial->crew, program, process_describe(text, sizeof(text), &how));
     }
     if (got < 0)
-        crew_process_ended(trial->crew, 0, err.text);
+        crew_abandon(trial->crew, &err);
 }
 
 static void on_signal(void *context, uint32_t events)
@@ -83,9 +85,33 @@ static void on_signal(void *context, uint32_t events)
     crew_interrupt(trial->crew); /* the signal stays pending for the campaign's own look */
 }
 
+static int64_t run_deadline_ns(const struct trial *trial)
+{
+    const struct settings *settings = &trial->cell->settings;
+    if (settings->trial_deadline_ns > 0)
+        return settings->trial_deadline_ns;
+    double crowding = 1 + trial->topology.host_count / (double)sysconf(_SC_NPROCESSORS_ONLN); /* agents share the processors */
+    double run_ns = trial->predicted.round_ns * trial->asked.setup.rounds * RUN_DEADLINE_FACTOR * crowding;
+    if (!trial->predicted.available || !(run_ns < (double)RUN_DEADLINE_MAXIMUM_NS)) /* infinite: a heavy tail without a mean */
+        return RUN_DEADLINE_UNPREDICTED_NS;
+    return run_ns > (double)RUN_DEADLINE_MINIMUM_NS ? (int64_t)run_ns : RUN_DEADLINE_MINIMUM_NS;
+}
+
+/* c, the real work of a gradient, as the agents measured it while idle: the prediction for the network as asked uses it. */
+static void predict_with_gradient(struct trial *trial)
+{
+    const struct node_result *results = crew_results(trial->crew);
+    trial->asked.setup.gradient_ns = 0;
+    for (int n = 0; n < trial->topology.host_count; n++)
+        trial->asked.setup.gradient_ns = fmax(trial->asked.setup.gradient_ns, results[n].idle_gradient_ns);
+    forecast_predict(&trial->asked, &trial->predicted);
+}
+
 static void on_before_start(void *context)
 {
     struct trial *trial = context;
+    predict_with_gradient(trial);
+    crew_set_run_deadline(trial->crew, run_deadline_ns(trial));
     fabric_reset_counters(trial->fabric, NULL);
 }
 
@@ -104,7 +130,7 @@ static void on_progress(void *context, uint32_t rounds_done)
 
 /* ---- stages ---- */
 
-static int trial_prepare(struct trial *trial, struct blob *prepared, struct err *err)
+static int trial_forecast(struct trial *trial, struct err *err)
 {
     int servers;
     int result = forecast_topology(&trial->cell->settings, trial->arena, &trial->topology, &servers, err);
@@ -116,10 +142,15 @@ static int trial_prepare(struct trial *trial, struct blob *prepared, struct err 
     for (int i = 0; i < trial->topology.host_count; i++)
         trial->names[i] = trial->topology.places[i].name;
     trial->counters = arena_new_array(trial->arena, struct link_counters, (size_t)trial->topology.link_count);
+    return 0;
+}
+
+static int trial_prepare(const struct trial *trial, struct blob *prepared, struct err *err)
+{
     const struct scheme_setup *setup = &trial->asked.setup;
     if (!setup->scheme->prepare)
         return 0;
-    result = setup->scheme->prepare(setup, prepared, err);
+    int result = setup->scheme->prepare(setup, prepared, err);
     return result < 0 ? err_wrap(err, "preparing scheme %s", setup->scheme->name) : 0;
 }
 
@@ -183,17 +214,6 @@ static int trial_build(struct trial *trial, enum engine_kind engine, int *socket
     return result;
 }
 
-static int64_t run_deadline_ns(const struct trial *trial)
-{
-    const struct settings *settings = &trial->cell->settings;
-    if (settings->trial_deadline_ns > 0)
-        return settings->trial_deadline_ns;
-    if (!trial->predicted.available)
-        return RUN_DEADLINE_UNPREDICTED_NS;
-    double run_ns = trial->predicted.round_ns * trial->asked.setup.rounds * RUN_DEADLINE_FACTOR;
-    return run_ns > (double)RUN_DEADLINE_MINIMUM_NS ? (int64_t)run_ns : RUN_DEADLINE_MINIMUM_NS;
-}
-
 static int trial_drive(struct trial *trial, int *sockets, const struct blob *prepared, struct err *err)
 {
     int count = trial->topology.host_count;
@@ -204,20 +224,18 @@ static int trial_drive(struct trial *trial, int *sockets, const struct blob *pre
         .sockets = sockets,
         .arena = trial->arena,
         .setup_deadline_ns = SETUP_DEADLINE_NS + count * SETUP_DEADLINE_PER_NODE_NS,
-        .run_deadline_ns = run_deadline_ns(trial),
+        .run_deadline_ns = RUN_DEADLINE_UNPREDICTED_NS, /* on_before_start() knows better */
         .hooks = {.before_start = on_before_start, .progress = on_progress, .after_done = on_after_done, .context = trial},
     };
-    trial->loop = loop_new(err);
-    if (trial->loop) {
-        spec.loop = trial->loop;
-        trial->crew = crew_new(&spec, err);
-    }
-    if (!trial->crew) {
-        if (!trial->loop)
-            for (int i = 0; i < count; i++)
-                close_fd(&sockets[i]);
+    spec.loop = trial->loop = loop_new(err);
+    if (!trial->loop) {
+        for (int i = 0; i < count; i++)
+            close_fd(&sockets[i]);
         return -ERR_HOST;
     }
+    trial->crew = crew_new(&spec, err);
+    if (!trial->crew)
+        return -ERR_HOST;
     if (!loop_watch(trial->loop, fabric_event_fd(trial->fabric), EPOLLIN, on_fabric_event, trial, err) ||
         (trial->context->signal_fd >= 0 && !loop_watch(trial->loop, trial->context->signal_fd, EPOLLIN, on_signal, trial, err)))
         return -ERR_HOST;
@@ -241,20 +259,16 @@ static int trial_judge(struct trial *trial, const struct link_check *checks, str
 
     double *times = arena_new_array(trial->arena, double, (size_t)rounds);
     size_t measured = 0;
-    double gradient_ns = 0, idle_gradient_ns = 0;
+    double gradient_ns = 0;
     for (int r = 0; r < rounds; r++)
         if (!summaries[r].warmup)
             times[measured++] = (double)(summaries[r].end_ns - summaries[r].begin_ns);
-    for (int n = 0; n < count; n++) {
+    for (int n = 0; n < count; n++)
         gradient_ns = fmax(gradient_ns, results[n].counters.gradient_mean_ns);
-        idle_gradient_ns = fmax(idle_gradient_ns, results[n].idle_gradient_ns);
-    }
     outcome->round_median_ns = statistics_median(times, measured);
     outcome->round_mean_ns = statistics_mean(times, measured);
 
-    /* c, the real work of a gradient, is known only now: idle for the network as asked, as it was in the trial for the network as measured. */
-    trial->asked.setup.gradient_ns = idle_gradient_ns;
-    forecast_predict(&trial->asked, &trial->predicted);
+    /* For the network as measured c is the gradient's real work as it was in the trial, on shared processors. */
     if (checks) {
         struct forecast measured_forecast;
         forecast_setup(trial->cell, &trial->topology, checks, gradient_ns, trial->plan->seed, trial->arena, &measured_forecast);
@@ -277,7 +291,7 @@ static int trial_judge(struct trial *trial, const struct link_check *checks, str
     trial->end.rounds = summaries;
     trial->end.round_count = rounds;
     trial->end.parameter_count = (int64_t)crew_parameter_count(trial->crew);
-    trial->end.duration_ns = crew_done_ns(trial->crew) - crew_start_ns(trial->crew);
+    trial->end.duration_ns = crew_times(trial->crew).done_ns - crew_times(trial->crew).start_ns;
     return 0;
 }
 
@@ -301,20 +315,24 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
     cleanup(free_pointer) uint8_t *prepared_bytes = NULL;
     *outcome = (struct trial_outcome){.status = TRIAL_FINISHED, .round_median_ns = NAN, .round_mean_ns = NAN};
 
-    struct err failure = {0};
     int64_t begin_ns = clock_now_ns();
-    int result = trial_prepare(&trial, &prepared, &failure);
+    int result = trial_forecast(&trial, err);
+    if (result == 0)
+        result = trial_store_begin(&trial, engine, err);
+    if (result < 0)
+        return result;
+
+    /* From here on whatever fails is this trial's failure, with its row. */
+    struct err failure = {0};
+    result = trial_prepare(&trial, &prepared, &failure);
     prepared_bytes = prepared.bytes;
     if (result == 0) {
-        int stored = trial_store_begin(&trial, engine, err);
-        if (stored < 0)
-            return stored;
         int *sockets = arena_new_array(trial.arena, int, (size_t)trial.topology.host_count);
         result = trial_build(&trial, engine, sockets, &failure);
         if (result == 0)
             result = trial_drive(&trial, sockets, &prepared, &failure);
         if (result == 0)
-            trial.end.setup_ns = outcome->setup_ns = crew_ready_ns(trial.crew) - begin_ns;
+            trial.end.setup_ns = outcome->setup_ns = crew_times(trial.crew).ready_ns - begin_ns;
     }
     trial_copy_links(&trial, checks);
     outcome->fabric_ns = trial.end.fabric_ns;
