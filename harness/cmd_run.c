@@ -111,7 +111,7 @@ struct run {
     struct progress progress;
     char db_path[PATH_MAX], agent_path[PATH_MAX];
     int dataset_fd, signal_fd;
-    int64_t campaign_id;
+    int64_t campaign_id, started_ns;
     int only_cell; /* NOT_GIVEN: all */
 };
 
@@ -144,21 +144,28 @@ static int choose_cell(struct run *run, struct err *err)
                    run->plan.file_path, run->plan.file_path);
 }
 
+static bool wanted(const struct run *run, int cell)
+{
+    return run->only_cell == NOT_GIVEN || run->only_cell == cell;
+}
+
+/* Where every cell reads the same data, they are unpacked once and shared; otherwise each agent reads its own. */
 static int check_data(struct run *run, struct err *err)
 {
-    const struct workload_settings *shared = NULL;
+    const struct workload_settings *first = NULL;
+    bool same = true;
     for (int c = 0; c < run->plan.cell_count; c++) {
         const struct workload_settings *workload = &run->plan.cells[c].settings.workload;
-        if (workload->model == MODEL_SYNTHETIC)
+        if (workload->model == MODEL_SYNTHETIC || !wanted(run, c))
             continue;
         int result = dataset_check(workload->dataset, workload->dataset_path, err);
         if (result < 0)
             return result;
-        shared = shared ? shared : workload;
+        first = first ? first : workload;
+        const char *path = workload->dataset_path ? workload->dataset_path : "";
+        same = same && workload->dataset == first->dataset && strcmp(path, first->dataset_path ? first->dataset_path : "") == 0;
     }
-    if (!shared)
-        return 0;
-    return dataset_export(shared->dataset, shared->dataset_path, &run->dataset_fd, err);
+    return first && same ? dataset_export(first->dataset, first->dataset_path, &run->dataset_fd, err) : 0;
 }
 
 static int check_all(struct run *run, struct err *err)
@@ -220,22 +227,23 @@ static double trial_seconds(const struct run *run, int cell_index)
     return forecast_trial_seconds(&cell->settings, &prediction);
 }
 
-static bool wanted(const struct run *run, int cell)
-{
-    return run->only_cell == NOT_GIVEN || run->only_cell == cell;
-}
-
 static bool signal_pending(const struct run *run)
 {
     sigset_t pending;
     return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM)) && run->signal_fd >= 0;
 }
 
+/* --max-time counts from the campaign's beginning, its links' measurement included. */
+static bool time_is_up(const struct run *run)
+{
+    return run->options.max_time_ns > 0 && clock_now_ns() - run->started_ns >= run->options.max_time_ns;
+}
+
 static int measure_links(struct run *run, struct err *err)
 {
     for (int c = 0; c < run->plan.cell_count; c++) {
         struct survey_entry *entry = &run->survey.entries[run->survey.entry_of_cell[c]];
-        if (entry->checks || !wanted(run, c) || signal_pending(run))
+        if (entry->checks || !wanted(run, c) || signal_pending(run) || time_is_up(run))
             continue;
         char what[80];
         snprintf(what, sizeof(what), "measuring %d links", entry->topology.link_count);
@@ -258,14 +266,13 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
         .progress = progress_rounds,
         .progress_context = &run->progress,
     };
-    int64_t started_ns = clock_now_ns();
     for (int t = 0; t < run->plan.trial_count; t++) {
         const struct trial_plan *trial = &run->plan.trials[t];
         if (!wanted(run, trial->cell))
             continue;
         if (signal_pending(run))
             return err_set(err, ERR_INTERRUPTED, "interrupted between trials; %s holds what was finished", run->db_path);
-        if (run->options.max_time_ns > 0 && clock_now_ns() - started_ns >= run->options.max_time_ns) {
+        if (time_is_up(run)) {
             (*left_out)++;
             continue;
         }
@@ -294,11 +301,20 @@ static int print_result(struct run *run, struct err *err)
 
 static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
 {
+    run->started_ns = clock_now_ns();
+    cleanup(free_pointer) double *cell_seconds = calloc((size_t)run->plan.cell_count, sizeof(*cell_seconds));
+    if (!cell_seconds)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "forecasting %d cells", run->plan.cell_count);
     double seconds = 0;
-    for (int t = 0; t < run->plan.trial_count; t++)
-        if (wanted(run, run->plan.trials[t].cell))
-            seconds += trial_seconds(run, run->plan.trials[t].cell);
-    progress_begin(&run->progress, &run->plan, seconds, run->options.quiet, color_choices[run->options.color]);
+    int count = 0;
+    for (int c = 0; c < run->plan.cell_count; c++)
+        if (wanted(run, c))
+            cell_seconds[c] = trial_seconds(run, c);
+    for (int t = 0; t < run->plan.trial_count; t++) {
+        count += wanted(run, run->plan.trials[t].cell);
+        seconds += cell_seconds[run->plan.trials[t].cell];
+    }
+    progress_begin(&run->progress, &run->plan, count, seconds, run->options.quiet, color_choices[run->options.color]);
     int result = open_store(run, argc, argv, err);
     int left_out = 0;
     if (result == 0)

@@ -112,6 +112,7 @@ void forecast_predict(const struct forecast *forecast, struct prediction *predic
 double forecast_trial_seconds(const struct settings *settings, const struct prediction *prediction)
 {
     const double SET_UP_SECONDS = 0.3;
-    double round_ns = prediction->available ? prediction->round_ns : 10.0 * NS_PER_MS;
+    bool known = prediction->available && isfinite(prediction->round_ns); /* a heavy tail may have no mean */
+    double round_ns = known ? prediction->round_ns : 10.0 * NS_PER_MS;
     return SET_UP_SECONDS + (settings->workload.rounds + settings->warmup_rounds) * round_ns / NS_PER_S;
 }

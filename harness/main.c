@@ -44,6 +44,15 @@ static const struct command *find_command(const char *name, struct err *err)
     return NULL;
 }
 
+/* `run` takes SIGINT and SIGTERM through a descriptor and leaves them pending: which one came decides the code. */
+static int exit_code(int result)
+{
+    sigset_t pending;
+    if (result == -ERR_INTERRUPTED && sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1)
+        return 128 + SIGTERM;
+    return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
+}
+
 int main(int argc, char **argv)
 {
     log_set_prefix("laggard");
@@ -69,5 +78,5 @@ int main(int argc, char **argv)
         log_error("writing the result to standard output failed: check where it goes");
         result = -ERR_HOST;
     }
-    return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
+    return exit_code(result);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,21 +24,29 @@ bool progress_colour(const char *colour_mode, int fd)
     return !(no_colour && no_colour[0]) && isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-void progress_begin(struct progress *progress, const struct plan *plan, double seconds_total, bool quiet, const char *colour_mode)
+void progress_begin(struct progress *progress, const struct plan *plan, int trial_count, double seconds_total, bool quiet,
+                    const char *colour_mode)
 {
     *progress = (struct progress){
         .quiet = quiet,
         .terminal = isatty(STDERR_FILENO),
         .colour = progress_colour(colour_mode, STDERR_FILENO),
         .plan = plan,
+        .trial_count = trial_count,
         .seconds_total = seconds_total > 0 ? seconds_total : 1,
         .started_ns = clock_now_ns(),
     };
 }
 
+static int terminal_columns(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 static void draw_bar(const struct progress *progress, double seconds_now, const char *what)
 {
-    double share = fmin((progress->seconds_done + seconds_now) / progress->seconds_total, 1);
+    double share = fmax(0, fmin((progress->seconds_done + seconds_now) / progress->seconds_total, 1));
     double elapsed = (double)(clock_now_ns() - progress->started_ns) / NS_PER_S;
     char bar[BAR_CELLS + 1], left[32] = "";
     memset(bar, '.', BAR_CELLS);
@@ -47,8 +56,11 @@ static void draw_bar(const struct progress *progress, double seconds_now, const 
     double remaining = share > 0.05 ? elapsed * (1 - share) / share : progress->seconds_total * (1 - share);
     if (share < 1)
         snprintf(left, sizeof(left), ", %d:%02d left", (int)remaining / 60, (int)remaining % 60);
-    fprintf(stderr, "\r\033[K%s[%s]%s %d/%d trials%s  %s", progress->colour ? "\033[36m" : "", bar,
-            progress->colour ? "\033[0m" : "", progress->trials_done, progress->plan->trial_count, left, what);
+    char counts[64];
+    int used = snprintf(counts, sizeof(counts), " %d/%d trials%s  ", progress->trials_done, progress->trial_count, left);
+    int room = terminal_columns() - (used + BAR_CELLS + 3); /* a line that wraps could not be drawn over */
+    fprintf(stderr, "\r\033[K%s[%s]%s%s%.*s", progress->colour ? "\033[36m" : "", bar, progress->colour ? "\033[0m" : "", counts,
+            room > 0 ? room : 0, what);
     fflush(stderr);
 }
 
@@ -85,7 +97,7 @@ void progress_rounds(void *context, uint32_t rounds_done)
 static void print_line(const struct progress *progress, const struct trial_outcome *outcome)
 {
     const struct cell *cell = &progress->plan->cells[progress->trial->cell];
-    fprintf(stderr, "trial %d/%d  %s  repeat %d: ", progress->trials_done, progress->plan->trial_count,
+    fprintf(stderr, "trial %d/%d  %s  repeat %d: ", progress->trials_done, progress->trial_count,
             cell->label[0] ? cell->label : cell->settings.name, progress->trial->repeat + 1);
     if (outcome->status != TRIAL_FINISHED) {
         fprintf(stderr, "%s: %s\n", trial_status_names[outcome->status], outcome->reason);

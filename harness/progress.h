@@ -12,6 +12,7 @@
 struct progress {
     bool quiet, terminal, colour;
     const struct plan *plan;
+    int trial_count;                    /* that this run will do: --only leaves some out */
     double seconds_total, seconds_done; /* by prediction: the bar's scale */
     double seconds_trial;
     int64_t started_ns;
@@ -21,7 +22,8 @@ struct progress {
 
 /* colour_mode: "auto", "always" or "never". */
 bool progress_colour(const char *colour_mode, int fd);
-void progress_begin(struct progress *progress, const struct plan *plan, double seconds_total, bool quiet, const char *colour_mode);
+void progress_begin(struct progress *progress, const struct plan *plan, int trial_count, double seconds_total, bool quiet,
+                    const char *colour_mode);
 void progress_stage(struct progress *progress, const char *what); /* "measuring links" */
 void progress_trial(struct progress *progress, const struct trial_plan *trial, double seconds);
 void progress_rounds(void *progress, uint32_t rounds_done);

@@ -10,6 +10,8 @@ static int check_marks(const struct node_result *node, const char *name, int rou
     for (int r = 0; r < round_count; r++) {
         if (node->rounds[r].round != (uint32_t)r)
             return err_set(err, ERR_TRIAL, "node %s reported round %u where round %d was due", name, node->rounds[r].round, r);
+        if (r == 0 && node->rounds[r].held_ns < 0)
+            return err_set(err, ERR_TRIAL, "node %s held the model of round 0 before the trial's start", name);
         if (r > 0 && node->rounds[r].held_ns < node->rounds[r - 1].held_ns)
             return err_set(err, ERR_TRIAL, "node %s held the model of round %d before that of round %d", name, r, r - 1);
     }
