@@ -1,0 +1,88 @@
+/* test_shaping.c: tbf's numbers at the rates where a rule changes, and what must hold at every rate. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "netem/shaping.h"
+
+static void known_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t rate_bps, queue_bytes;
+        struct shaping expected;
+    } cases[] = {
+        {8000, 150000, {1000, 3710, 153710, 3512}},                     /* two segments: 2 x 1500 + 512 */
+        {10000000, 150000, {1250000, 3710, 153710, 3512}},              /* burst: on the wire, 3 x 66 more */
+        {100000000, 150000, {12500000, 4512, 154512, 3512}},            /* burst: 3,512 + 80 us */
+        {1000000000, 1500000, {125000000, 22500, 1522500, 12500}},      /* 100 us worth, and 80 us more */
+        {10000000000, 15000000, {1250000000, 165536, 15165536, 65536}}, /* 64 KiB is the most */
+        {40000000000, 60000000, {5000000000, 465536, 60465536, 65536}}, /* over 2^32 bytes a second */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct shaping shaping = shaping_for_rate(cases[i].rate_bps, cases[i].queue_bytes, 1500);
+        assert_int_equal(shaping.rate_bytes_per_second, cases[i].expected.rate_bytes_per_second);
+        assert_int_equal(shaping.burst_bytes, cases[i].expected.burst_bytes);
+        assert_int_equal(shaping.limit_bytes, cases[i].expected.limit_bytes);
+        assert_int_equal(shaping.gso_max_bytes, cases[i].expected.gso_max_bytes);
+    }
+}
+
+/* A GSO packet that the device lets through, with the headers of all its segments, fits the bucket; two segments fit a GSO packet. */
+static void every_packet_fits_the_burst(void **state)
+{
+    (void)state;
+    static const int mtus[] = {576, 1280, 1500, 4000, 9000, 65521};
+    for (size_t m = 0; m < sizeof(mtus) / sizeof(mtus[0]); m++)
+        for (uint64_t rate = 8000; rate < UINT64_C(500000000000); rate = rate * 3 / 2) {
+            struct shaping shaping = shaping_for_rate(rate, 150000, mtus[m]);
+            uint64_t payload = (uint64_t)mtus[m] - 52, segments = shaping.gso_max_bytes / payload + 1;
+            uint64_t largest = shaping.gso_max_bytes + segments * 66;
+            if (segments * ((uint64_t)mtus[m] + 14) < largest)
+                largest = segments * ((uint64_t)mtus[m] + 14);
+            assert_true(shaping.burst_bytes + 66 >= largest);
+            assert_true(shaping.gso_max_bytes >= 2 * (uint32_t)mtus[m] || shaping.gso_max_bytes == 65536);
+            assert_true(shaping.gso_max_bytes <= 65536);
+            assert_true(shaping.limit_bytes == 150000 + shaping.burst_bytes);
+        }
+}
+
+static void no_rate_no_shaping(void **state)
+{
+    (void)state;
+    struct shaping shaping = shaping_for_rate(0, 0, 1500);
+    assert_int_equal(shaping.rate_bytes_per_second, 0);
+    assert_int_equal(shaping.burst_bytes, 0);
+    assert_int_equal(shaping.limit_bytes, 0);
+    assert_int_equal(shaping.gso_max_bytes, 0);
+}
+
+static void limits_do_not_wrap(void **state)
+{
+    (void)state;
+    struct shaping shaping = shaping_for_rate(UINT64_MAX, UINT64_C(1) << 33, 1500);
+    assert_int_equal(shaping.burst_bytes, UINT32_MAX);
+    assert_int_equal(shaping.limit_bytes, UINT32_MAX);
+}
+
+static void default_queue(void **state)
+{
+    (void)state;
+    assert_int_equal(shaping_default_queue_bytes(10000000), 150000);
+    assert_int_equal(shaping_default_queue_bytes(100000000), 150000); /* 12 ms worth, exactly */
+    assert_int_equal(shaping_default_queue_bytes(1000000000), 1500000);
+    assert_int_equal(shaping_default_queue_bytes(UINT64_C(40000000000)), 60000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_rates),        cmocka_unit_test(every_packet_fits_the_burst),
+        cmocka_unit_test(no_rate_no_shaping), cmocka_unit_test(limits_do_not_wrap),
+        cmocka_unit_test(default_queue),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* test_tbf.c: tbf's messages byte by byte, and what the kernel's reports are taken for.
+ *
+ * The golden bytes agree with what iproute2 6.1 sends for the same rate, burst and limit, but for its rate table (which it rounds to whole
+ * microseconds; kernels since 3.8 do not look into it) and for the bucket in ticks at 40 Gbit/s, which it computes from the 32-bit rate. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "netem/netlink.h"
+#include "netem/tbf.h"
+
+/* "0400aabb" for the bytes; spaces are for reading only. */
+static void assert_bytes(const void *bytes, const char *expected)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; *expected; expected++) {
+        if (*expected == ' ')
+            continue;
+        char found[3];
+        snprintf(found, sizeof(found), "%02x", byte[i++]);
+        if (found[0] != expected[0] || found[1] != expected[1])
+            fail_msg("byte %zu is %s, expected %.2s", i - 1, found, expected);
+        expected++;
+    }
+}
+
+static struct nl_msg *message_for(uint64_t rate_bps)
+{
+    struct shaping shaping = shaping_for_rate(rate_bps, shaping_default_queue_bytes(rate_bps), 1500);
+    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, 2, TC_H_ROOT, 0, 0, "tbf");
+    assert_non_null(message);
+    assert_int_equal(tbf_put(message, &shaping), 0);
+    nlmsg_hdr(message)->nlmsg_seq = 0;
+    nlmsg_hdr(message)->nlmsg_pid = 0;
+    return message;
+}
+
+/* After the length: RTM_NEWQDISC, REQUEST|CREATE|EXCL, sequence and port; tcmsg for index 2 at the root; TCA_KIND "tbf". */
+#define HEADER "24000106 00000000 00000000 00000000 02000000 00000000 ffffffff 00000000 08000100 74626600 "
+
+static void ten_megabit(void **state)
+{
+    (void)state;
+    struct nl_msg *message = message_for(10000000);
+    const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
+    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1124);
+    assert_bytes(bytes, "64040000 " HEADER "38040280 "           /* TCA_OPTIONS, nested */
+                        "28000100 03010000 ffff0000 d0121300 "   /* cell_log 3, Ethernet, cell_align -1, 1,250,000 B/s */
+                        "00000000 00000000 00000000 "            /* no peak rate */
+                        "6e580200 27b50000 00000000 "            /* limit 153,710; 46,375 ticks of 64 ns; mtu */
+                        "08000600 7e0e0000 "                     /* TCA_TBF_BURST: 3,710 */
+                        "04040200 64000000 c8000000 2c010000 "); /* table: 100 ticks for 8 bytes, 200, 300 */
+    assert_bytes(bytes + 1124 - 4, "00640000");                  /* 25,600 ticks for 2,048 bytes */
+    nlmsg_free(message);
+}
+
+static void one_gigabit(void **state)
+{
+    (void)state;
+    struct nl_msg *message = message_for(1000000000);
+    const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
+    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1124);
+    assert_bytes(bytes, "64040000 " HEADER "38040280 "
+                        "28000100 03010000 ffff0000 40597307 "
+                        "00000000 00000000 00000000 "
+                        "443b1700 fc0a0000 00000000 " /* limit 1,522,500; 2,812 ticks */
+                        "08000600 e4570000 "          /* 22,500 */
+                        "04040200 01000000 02000000 03000000 ");
+    assert_bytes(bytes + 1124 - 4, "00010000");
+    nlmsg_free(message);
+}
+
+/* From 2^32 bytes a second on the 32-bit rate says "see RATE64". */
+static void forty_gigabit(void **state)
+{
+    (void)state;
+    struct nl_msg *message = message_for(UINT64_C(40000000000));
+    const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
+    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1136);
+    assert_bytes(bytes, "70040000 " HEADER "44040280 "
+                        "28000100 03010000 ffff0000 ffffffff "
+                        "00000000 00000000 00000000 "
+                        "80a19a03 ae050000 00000000 " /* limit 60,465,536; 1,454 ticks */
+                        "08000600 801a0700 "          /* 465,536 */
+                        "0c000400 00f2052a 01000000 " /* TCA_TBF_RATE64: 5,000,000,000 */
+                        "04040200 00000000 00000000 00000000 ");
+    nlmsg_free(message);
+}
+
+/* Rates around the places where other tools wrap come back as they were sent. */
+static void what_is_sent_is_read_back(void **state)
+{
+    (void)state;
+    static const uint64_t rates[] = {8000,        1000000,     999999992,   1000000000,  4294967296,  17179869184,
+                                     34359738352, 34359738360, 34359738368, 40000000000, 400000000000};
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        struct shaping shaping = shaping_for_rate(rates[i], 150000, 1500);
+        struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, 2, TC_H_ROOT, 0, 0, "tbf");
+        assert_int_equal(tbf_put(message, &shaping), 0);
+        struct nlattr *options = nlmsg_find_attr(nlmsg_hdr(message), sizeof(struct tcmsg), TCA_OPTIONS);
+        struct tbf_state read;
+        struct err err;
+        assert_int_equal(tbf_parse(options, &read, &err), 0);
+        assert_int_equal(read.rate_bytes_per_second, rates[i] / 8);
+        assert_int_equal(tbf_compare(&shaping, &read, "l0", &err), 0);
+        double tick_bytes = (double)(rates[i] / 8) * 64e-9 + 1;
+        assert_true((double)shaping.burst_bytes - (double)tbf_burst_bytes(&read) <= tick_bytes);
+        nlmsg_free(message);
+    }
+}
+
+static void a_difference_is_an_error(void **state)
+{
+    (void)state;
+    struct shaping asked = shaping_for_rate(1000000000, 1500000, 1500);
+    const struct tbf_state right = {.rate_bytes_per_second = 125000000, .burst_ticks = 2812, .limit_bytes = 1522500};
+    struct tbf_state wrong = right;
+    struct err err;
+    assert_int_equal(tbf_compare(&asked, &right, "l7", &err), 0);
+    wrong.burst_ticks = 2811; /* the kernel's own rounding */
+    assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), 0);
+    wrong.burst_ticks = 2700;
+    assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), -ERR_HOST);
+    assert_string_equal(err.text, "device l7 was asked for a burst of 22500 bytes, but the kernel set 21600");
+    wrong = right;
+    wrong.rate_bytes_per_second--;
+    assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), -ERR_HOST);
+    wrong = right;
+    wrong.limit_bytes++;
+    assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), -ERR_HOST);
+}
+
+static void a_report_without_parameters_is_refused(void **state)
+{
+    (void)state;
+    struct tbf_state read = {.limit_bytes = 7};
+    struct err err;
+    assert_int_equal(tbf_parse(NULL, &read, &err), -ERR_HOST);
+    struct nl_msg *message = nlmsg_alloc();
+    struct nlattr *options = nla_nest_start(message, TCA_OPTIONS);
+    nla_put_u32(message, TCA_TBF_PARMS, 1); /* too short */
+    nla_nest_end(message, options);
+    assert_int_equal(tbf_parse(options, &read, &err), -ERR_HOST);
+    assert_int_equal(read.limit_bytes, 7);
+    nlmsg_free(message);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_megabit),
+        cmocka_unit_test(one_gigabit),
+        cmocka_unit_test(forty_gigabit),
+        cmocka_unit_test(what_is_sent_is_read_back),
+        cmocka_unit_test(a_difference_is_an_error),
+        cmocka_unit_test(a_report_without_parameters_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
