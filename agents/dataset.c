@@ -123,11 +123,12 @@ static int open_idx(const struct dataset_row *row, const char *path, enum datase
 static int read_values(struct idx_file *file, uint8_t *values, struct err *err)
 {
     uint8_t beyond;
-    int rc = read_fully(file, values, file->header.value_count, err);
+    int rc = read_fully(file, values, file->header.value_count, err), code;
     if (rc < 0)
         return rc;
     int got = gzread(file->stream, &beyond, 1); /* also what makes zlib compare the checksum */
-    if (got < 0)
+    gzerror(file->stream, &code);               /* a missing checksum is an error, but not a negative count */
+    if (code != Z_OK)
         return stream_error(file, err);
     if (got > 0)
         return err_set(err, ERR_USAGE, "%s: bytes follow the last value, at byte %ld of its content", file->path,
