@@ -194,6 +194,8 @@ static void show_next(struct memory_world *world, int source, int destination)
         return;
     c->busy = true;
     int64_t at_ns = some_time(world);
+    if (destination == 0 && world->settings.slow_first_node)
+        at_ns += (at_ns - world->now_ns) * world->settings.slow_first_node;
     c->last_ns = at_ns > c->last_ns ? at_ns : c->last_ns;
     push(world, (struct event){.at_ns = c->last_ns, .kind = EVENT_HEADER, .node = destination, .peer = source});
 }

@@ -22,6 +22,7 @@ struct memory_world_settings {
     bool immediate_compute; /* a gradient takes no time; else a random one */
     enum memory_world_sent sent;
     uint32_t later_limit;       /* messages put off a connection before its sender is held back; 0: the first one holds it back */
+    uint32_t slow_first_node;   /* node 0 takes messages so many times later than others; 0: as they do */
     const float *initial_model; /* NULL: synthetic */
     void *context;
     void (*gradient)(void *context, int worker, uint64_t step, const float *model, float *gradient);

@@ -169,7 +169,7 @@ static void batches_keep_their_samples(void **state)
 /* ---- files made here ---- */
 
 struct folder {
-    char path[64];
+    char path[512];
 };
 static const char *const names[4] = {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
                                      "t10k-labels-idx1-ubyte.gz"};
@@ -177,7 +177,7 @@ static const char *const names[4] = {"train-images-idx3-ubyte.gz", "train-labels
 static void remove_folder(struct folder *folder)
 {
     for (size_t i = 0; i < COUNT(names); i++) {
-        char path[128];
+        char path[600];
         snprintf(path, sizeof(path), "%s/%s", folder->path, names[i]);
         unlink(path);
     }
@@ -203,7 +203,7 @@ static void put_little_endian(uint8_t *bytes, uint32_t value, int count)
 
 static void write_file(const struct folder *folder, int which, const uint8_t *bytes, size_t length)
 {
-    char path[128];
+    char path[600];
     snprintf(path, sizeof(path), "%s/%s", folder->path, names[which]);
     cleanup(close_file) FILE *file = fopen(path, "wb");
     assert_non_null(file);
@@ -245,7 +245,7 @@ static struct folder make_folder(void)
 {
     struct folder folder;
     const char *parent = getenv("TMPDIR");
-    snprintf(folder.path, sizeof(folder.path), "%.40s/laggard-test-XXXXXX", parent ? parent : "/tmp");
+    snprintf(folder.path, sizeof(folder.path), "%.400s/laggard-test-XXXXXX", parent ? parent : "/tmp");
     assert_non_null(mkdtemp(folder.path));
     for (int which = 0; which < 4; which++) {
         uint8_t content[IMAGES_BYTES], packed[IMAGES_BYTES + 23];
@@ -423,6 +423,7 @@ static void a_strange_descriptor_is_refused(void **state)
         {13, SIZE_MAX, true, false, "a count in the header is out of range"}, /* classes */
         {23, SIZE_MAX, true, false, "shorter than its header says"},          /* offset of the pixels, its highest byte */
         {35, SIZE_MAX, true, false, "shorter than its header says"},          /* number of samples */
+        {2432, SIZE_MAX, true, false, "a label is out of range"},             /* behind 64 + 3 x 784 bytes, at a multiple of 64 */
     };
     for (size_t i = 0; i < COUNT(copies); i++) {
         cleanup(close_fd) int copy = tampered_copy(memfd, copies[i].place, copies[i].length, copies[i].sealed);

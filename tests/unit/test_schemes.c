@@ -108,6 +108,7 @@ static struct memory_world_settings hostile(const struct scheme_setup *setup, ui
         .immediate_compute = seed & 1,
         .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
         .later_limit = seed & 4 ? 3 : 0,
+        .slow_first_node = seed & 8 ? 40 : 0,
     };
 }
 
@@ -135,7 +136,7 @@ static void test_ring_sums(void **state)
     for (int w = 0; w < WORKER_COUNTS; w++)
         for (int c = 0; c < FLOAT_COUNTS; c++)
             for (size_t s = 0; s < sizeof(segments) / sizeof(segments[0]); s++)
-                for (uint64_t seed = 0; seed < 8; seed++)
+                for (uint64_t seed = 0; seed < 16; seed++)
                     if (float_counts[c] < 1000 || segments[s] != 4 || seed < 2)
                         run_exact("ring", worker_counts[w], float_counts[c], segments[s], seed);
 }
@@ -146,6 +147,16 @@ static void test_ring_sums_large(void **state)
     for (int w = 0; w < WORKER_COUNTS; w++) {
         run_exact("ring", worker_counts[w], 100003, 0, 10);
         run_exact("ring", worker_counts[w], 100003, 4096, 11);
+    }
+}
+
+/* More segments than sends may be under way, the neighbour quick or slow. */
+static void test_ring_sums_many_segments(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 16; seed += 2) {
+        run_exact("ring", 2, 2400, 4, seed);
+        run_exact("ring", 3, 1200, 4, seed);
     }
 }
 
@@ -392,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_ring_refuses_bad_segments),
         cmocka_unit_test(test_ring_sums),
         cmocka_unit_test(test_ring_sums_large),
+        cmocka_unit_test(test_ring_sums_many_segments),
         cmocka_unit_test(test_ps_sync_sums),
         cmocka_unit_test(test_models_equal_one_process),
         cmocka_unit_test(test_spans),
