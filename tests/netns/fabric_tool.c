@@ -261,7 +261,7 @@ static int mode_hold(const struct request *request)
         return fail(&err);
     for (int i = 0; i < request->hosts; i++)
         printf("pid %d\n", (int)fabric_pid(fabric, i));
-    printf("ready\n");
+    printf("caller %d\nready\n", (int)getpid());
     fflush(stdout);
     struct pollfd wait = {.fd = fabric_event_fd(fabric), .events = POLLIN};
     poll(&wait, 1, PATIENCE_MS);

@@ -1,0 +1,81 @@
+# lib.sh: what the namespace tests share: TAP lines, a scratch folder, the fabric tool, and a count of what may not be left. Sourced.
+cd "$(dirname "$0")/../.." || exit 1
+: "${LAGGARD_BUILD:=build/release}"
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/laggard-netns.XXXXXX") || exit 1
+chmod 755 "$SCRATCH"
+trap 'rm -rf "$SCRATCH"' EXIT
+tap_number=0 tap_failures=0
+
+ok() { # ok CONDITION-STATUS NAME [DETAIL]
+    tap_number=$((tap_number + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $tap_number - $2"
+    else
+        echo "not ok $tap_number - $2"
+        tap_failures=$((tap_failures + 1))
+        [ -z "${3:-}" ] || printf '%s\n' "$3" | head -n 30 | sed 's/^/# /'
+    fi
+}
+is() { # is FOUND EXPECTED NAME
+    [ "$1" = "$2" ]
+    ok $? "$3" "found: $1
+expected: $2"
+}
+like() { # like TEXT ERE NAME
+    printf '%s' "$1" | grep -qE -- "$2"
+    ok $? "$3" "found: $1
+expected to match: $2"
+}
+skip_all() { # skip_all REASON
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+skip() { # skip REASON: one assertion that this host cannot make
+    tap_number=$((tap_number + 1))
+    echo "ok $tap_number # SKIP $1"
+}
+finish() {
+    echo "1..$tap_number"
+    exit $((tap_failures > 0))
+}
+
+[ -x "$LAGGARD_BUILD/tests/netns/fabric_tool" ] || skip_all "$LAGGARD_BUILD/tests/netns/fabric_tool is not built"
+cp "$LAGGARD_BUILD/tests/netns/fabric_tool" "$SCRATCH/" # the checkout may lie where an ordinary user cannot look
+TOOL=$SCRATCH/fabric_tool
+
+# Where the tests run as root, the same tests run as an ordinary user too. Debian lets everyone open /dev/net/tun; where this host does
+# not, that user sees one of its own, in a mount namespace of its own.
+as_user() {
+    if [ "$(id -u)" != 0 ]; then
+        "$@"
+        return
+    fi
+    [ -e "$SCRATCH/tun" ] || mknod -m 666 "$SCRATCH/tun" c 10 200 2>/dev/null
+    unshare --mount sh -c 'mount --bind "$0" /dev/net/tun 2>/dev/null
+        exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' "$SCRATCH/tun" "$@"
+}
+
+fact() { # fact NAME: its value in the tool's output on standard input
+    sed -n "s/^$1 //p"
+}
+
+# Network namespaces that a process of this host is in, our processes, links and routes of the host: equal before and after means that
+# nothing was left behind and nothing was touched.
+state_of_host() {
+    namespaces=$(for link in /proc/[0-9]*/ns/net; do readlink "$link"; done 2>/dev/null | sort -u | wc -l)
+    processes=$(for exe in /proc/[0-9]*/exe; do readlink "$exe"; done 2>/dev/null | grep -c "^$SCRATCH/")
+    echo "namespaces $namespaces, processes $processes"
+    cat /proc/net/dev | cut -d: -f1
+    cat /proc/net/route /proc/net/fib_trie 2>/dev/null | cksum
+    cat /proc/sys/net/ipv4/ip_forward
+    ls /run/netns /var/run/netns 2>/dev/null
+}
+# The end of a namespace is asynchronous: waits until the state is as before, ten seconds at most.
+settles_to() { # settles_to BEFORE NAME
+    tries=0
+    while [ "$(state_of_host)" != "$1" ] && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    is "$(state_of_host)" "$1" "$2"
+}
