@@ -240,7 +240,9 @@ uint32_t dataset_shard(const struct dataset *dataset, uint64_t seed, int workers
 void dataset_batch(uint64_t seed, uint32_t worker, uint64_t step, const uint32_t *shard, uint32_t shard_count, int batch,
                    uint32_t *out)
 {
-    struct rng rng = rng_stream(seed, (uint32_t)step, worker, RNG_BATCH); /* a stream a step: no step needs the draws before it */
+    /* A stream a step: no step needs the draws before it. What a counter word cannot hold of the step goes into the key. */
+    uint64_t key = seed + (step >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    struct rng rng = rng_stream(key, (uint32_t)step, worker, RNG_BATCH);
     for (int i = 0; i < batch; i++)
         out[i] = shard[rng_below(&rng, shard_count)];
 }

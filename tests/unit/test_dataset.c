@@ -146,7 +146,7 @@ static void batches_belong_to_seed_worker_and_step(void **state)
         assert_true(first[i] % 7 == 1 && first[i] / 7 < 500);
     dataset_batch(1, 2, 3, shard, 500, BATCH, again);
     assert_memory_equal(first, again, sizeof(first));
-    static const uint64_t others[][3] = {{2, 2, 3}, {1, 3, 3}, {1, 2, 4}};
+    static const uint64_t others[][3] = {{2, 2, 3}, {1, 3, 3}, {1, 2, 4}, {1, 2, UINT64_C(0x100000003)}};
     for (size_t i = 0; i < COUNT(others); i++) {
         dataset_batch(others[i][0], (uint32_t)others[i][1], others[i][2], shard, 500, BATCH, again);
         assert_memory_not_equal(first, again, sizeof(first));
