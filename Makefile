@@ -93,6 +93,7 @@ VERSION := 0.1.0
 REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 $(B)/harness/build_info.o: EXTRA_CFLAGS = -DLAGGARD_VERSION='"$(VERSION)"' -DLAGGARD_REVISION='"$(REVISION)"' \
 	-DLAGGARD_FLAGS='"$(notdir $(CC)) $(strip $(OPTIMISE) $(CFLAGS))"' -DLAGGARD_MODE='"$(MODE)"'
+$(B)/agents/main.o: EXTRA_CFLAGS = -DLAGGARD_VERSION='"$(VERSION)"'
 $(B)/harness/build_info.o: $(B)/revision
 $(B)/revision: FORCE
 	@mkdir -p $(@D)

@@ -23,6 +23,7 @@ enum scheme_flags {
     SCHEME_NEEDS_VALUES = 1,       /* refuses gradients: none */
     SCHEME_SURVIVES_PEER_LOSS = 2, /* a lost node is recorded and the trial goes on */
     SCHEME_ASYNCHRONOUS = 4,       /* a round is one server update */
+    SCHEME_REPEATS_WORKERS = 8,    /* one worker may contribute more than once to an update: the synthetic check allows for it */
 };
 enum peer_state { PEER_LOST = 1 };
 
@@ -94,7 +95,8 @@ struct scheme {
     /* A header has come: say where its payload shall land (default: a pool buffer). */
     struct landing (*on_header)(struct node *node, const struct message *message);
     void (*on_message)(struct node *node, const struct message *message);
-    void (*on_sent)(struct node *node, struct buffer *buffer); /* the world needs the buffer's bytes no longer */
+    /* Once for every node_send() with a buffer: that send needs the buffer's bytes no longer (they are taken, or the peer is lost). */
+    void (*on_sent)(struct node *node, struct buffer *buffer);
     void (*on_timer)(struct node *node, int timer);
     void (*on_peer)(struct node *node, int peer, enum peer_state state);
     void (*stop)(struct node *node);

@@ -350,6 +350,12 @@ void transport_resume(struct transport *transport, int peer)
         want_more(connection, EPOLLIN);
 }
 
+const struct message *transport_receiving(const struct transport *transport, int peer)
+{
+    const struct connection *connection = &transport->connections[peer];
+    return connection->fd >= 0 && connection->state == RECEIVE_PAYLOAD ? &connection->message : NULL;
+}
+
 void transport_redirect(struct transport *transport, int peer, void *into)
 {
     struct connection *connection = &transport->connections[peer];
@@ -373,6 +379,7 @@ static void on_event(void *context, uint32_t events)
         getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &length);
         lose_errno(connection, error ? error : ECONNRESET, "the connection broke");
     }
+    connection->transport->options.events->on_settled(connection->transport->options.context);
 }
 
 /* ---- life ---- */

@@ -42,6 +42,8 @@ struct transport_events {
     void (*on_taken)(void *context, const struct transport_taken *taken);
     /* Once a peer. `violation`: it is alive and does not keep to the layout. */
     void (*on_lost)(void *context, int peer, bool violation, const struct err *reason);
+    /* The end of a wake-up of one connection: no call of the above is on the stack. */
+    void (*on_settled)(void *context);
     void (*on_connected)(void *context); /* all of them */
     void (*on_failed)(void *context, const struct err *reason); /* could not connect */
 };
@@ -80,6 +82,8 @@ bool transport_send(struct transport *transport, int peer, const struct message_
 bool transport_connected(const struct transport *transport, int peer); /* has a connection, and it is not lost */
 /* Shows the message that was held to on_header again and goes on. Harmless when none is held. */
 void transport_resume(struct transport *transport, int peer);
+/* The message whose payload is being read, or NULL. */
+const struct message *transport_receiving(const struct transport *transport, int peer);
 /* The rest of the message that is being read goes to `into` instead (NULL: is dropped); what has come already is moved there. */
 void transport_redirect(struct transport *transport, int peer, void *into);
 uint64_t transport_retransmits(const struct transport *transport); /* TCP_INFO, all connections */

@@ -31,6 +31,12 @@ void vector_axpy(float *y, float factor, const float *x, size_t count)
         y[i] += factor * x[i];
 }
 
+void vector_copy(float *out, const float *in, size_t count)
+{
+    if (out != in && count > 0)
+        memcpy(out, in, count * sizeof(float));
+}
+
 double vector_dot(const float *a, const float *b, size_t count)
 {
     enum { LANES = 8 }; /* part of the definition: the order of the sum */

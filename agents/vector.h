@@ -8,6 +8,7 @@
 void vector_add(float *out, const float *a, const float *b, size_t count);
 void vector_scale(float *out, float factor, const float *a, size_t count);
 void vector_axpy(float *y, float factor, const float *x, size_t count); /* y += factor x */
+void vector_copy(float *out, const float *in, size_t count);
 double vector_dot(const float *a, const float *b, size_t count);
 
 /* Uniform quantisation to `bits` (1..8) a value: a float32 scale s = max |in|, then codes c of `bits` each, the first in the lowest bits

@@ -1,0 +1,47 @@
+/* agents/agent_internal.h: what agent.c (the protocol), agent_setup.c (SETUP) and agent_report.c (REPORT) share. */
+#ifndef LAGGARD_AGENTS_AGENT_INTERNAL_H
+#define LAGGARD_AGENTS_AGENT_INTERNAL_H
+
+#include "agents/recorder.h"
+#include "agents/scheme.h"
+#include "base/err.h"
+#include "schemas/control.h"
+
+struct arena;
+struct loop;
+
+/* Kernel counters that must be opened before the sandbox closes. */
+struct host_counters {
+    int netstat_fd, memory_fd; /* -1: this kernel has none */
+    uint64_t timeouts_before;
+};
+void host_counters_open(struct host_counters *counters);
+void host_counters_close(struct host_counters *counters);
+/* TcpExt TCPTimeouts of the namespace since it began; 0 where unknown. */
+uint64_t host_counters_timeouts(const struct host_counters *counters);
+/* Private dirty and clean bytes of this process; 0 where unknown. */
+uint64_t host_counters_private_bytes(const struct host_counters *counters);
+
+/* All that SETUP decides: plain data in the arena, none of it changed later. */
+struct agent_setup {
+    const struct control_setup *control;
+    struct scheme_setup scheme;
+    struct workload_settings workload;
+    struct distribution compute_time;
+    enum node_role role;
+    int role_index;
+    const uint32_t *addresses;
+    double *slow_factors;
+};
+/* Refuses what cannot be, with a sentence. parameter_count stays 0 until the model is there. */
+int agent_setup_take(const struct control_setup *control, struct arena *arena, struct agent_setup *setup, struct err *err);
+/* An estimate of the spans that this node will write. */
+uint64_t agent_setup_spans(const struct agent_setup *setup);
+
+struct workload;
+struct emulated;
+/* Evaluates, checks every element of the last sum, and puts the report together. */
+int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload, const struct host_counters *host,
+                      struct arena *arena, struct control_report *report, struct err *err);
+
+#endif

@@ -1,0 +1,101 @@
+/* agents/emulated_internal.h: what world_emulated.c, emulated_messages.c and emulated_compute.c share.
+ *
+ * Theory of operation. A scheme's callbacks are never nested. Every call into the scheme stands between emulated_enter() and
+ * emulated_leave(); what happens meanwhile and would call the scheme again (a send that is over, a retry, a lost peer) is put on a list, and
+ * emulated_leave() works the lists off, one call at a time, until they are empty. */
+#ifndef LAGGARD_AGENTS_EMULATED_INTERNAL_H
+#define LAGGARD_AGENTS_EMULATED_INTERNAL_H
+
+#include "agents/buffer_pool.h"
+#include "agents/recorder.h"
+#include "agents/workload.h"
+#include "agents/world_emulated.h"
+#include "base/loop.h"
+
+enum { LATER_MESSAGES_MAX = 64, TIMERS_MAX = 64 };
+#define LATER_BYTES_MAX (UINT64_C(64) << 20)
+
+struct later { /* a message that was put off */
+    struct message message;
+    struct later *next;
+};
+struct inbox { /* one a peer */
+    enum landing_kind landing; /* of the message being received */
+    bool receiving;
+    struct buffer *buffer; /* of the message being received, in LAND_POOL and LAND_LATER */
+    struct later *first, **last;
+    uint32_t later_count;
+    uint64_t later_bytes;
+    bool held; /* the bound is reached: the transport holds the next one */
+    bool retry, lost, told;
+};
+
+struct node_timer {
+    struct emulated *emulated;
+    int number;
+    struct timer *timer;
+};
+
+struct compute;
+
+struct emulated {
+    struct node node; /* first: struct node * of the scheme */
+    struct emulated_options options;
+    const struct scheme *scheme;
+    struct transport *transport;
+    struct compute *compute;
+    struct buffer_pool pool;
+    struct timer *start_timer;
+    int64_t start_ns;
+    bool started, stopped, failed, finished, evaluates;
+    bool inside, draining;
+    struct inbox *inboxes; /* [nodes] */
+    struct later *free_later;
+    struct buffer **sent; /* a ring: sends that are over and of which the scheme is not told yet */
+    size_t sent_first, sent_count, sent_capacity;
+    bool retries, losses; /* some inbox has a retry, a loss to tell */
+    struct node_timer timers[TIMERS_MAX];
+    int timer_count;
+    struct node_counters counters;
+};
+
+static inline struct emulated *emulated_of(struct node *node)
+{
+    return (struct emulated *)node;
+}
+static inline int64_t emulated_relative(const struct emulated *emulated, int64_t clock_ns)
+{
+    return clock_ns - emulated->start_ns;
+}
+/* The round that this node is in; what happens after its last round belongs to that one. */
+static inline uint32_t emulated_round(const struct emulated *emulated)
+{
+    const struct recorder *recorder = emulated->options.recorder;
+    return recorder->round_count < recorder->options.rounds ? recorder->round_count : recorder->round_count - 1;
+}
+
+/* Works the lists off, unless a callback is running or this is being done already. */
+void emulated_settle(struct emulated *emulated);
+void emulated_enter(struct emulated *emulated);
+void emulated_leave(struct emulated *emulated);
+void emulated_fail(struct emulated *emulated, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* emulated_messages.c */
+extern const struct transport_events emulated_transport_events;
+void emulated_send(struct node *node, int destination, const struct message_header *header, struct buffer *buffer, size_t offset,
+                   size_t length);
+void emulated_retry(struct node *node, int source);
+/* One deferred thing: true if there was one. */
+bool emulated_tell_sent(struct emulated *emulated);
+bool emulated_tell_retries(struct emulated *emulated);
+bool emulated_tell_losses(struct emulated *emulated);
+
+/* emulated_compute.c */
+struct compute *emulated_compute_new(struct emulated *emulated, struct err *err);
+int emulated_compute_thread(struct compute *compute, struct err *err);
+void emulated_compute_free(struct compute *compute);
+uint32_t emulated_compute_start(struct node *node, const struct task *task);
+void emulated_compute_cancel(struct node *node, uint32_t generation);
+double emulated_compute_mean_ns(const struct compute *compute);
+
+#endif

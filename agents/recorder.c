@@ -1,0 +1,60 @@
+/* recorder.c: spans, rounds and snapshots in memory that is there before the start. */
+#include "agents/recorder.h"
+
+#include <string.h>
+
+#include "agents/touched_memory.h"
+#include "base/err.h"
+
+static uint64_t snapshots_needed(const struct recorder_options *options)
+{
+    if (options->snapshot_floats == 0)
+        return 0;
+    return 2 + (options->evaluate_every ? options->rounds / options->evaluate_every : 0); /* the initial one, the last */
+}
+
+int recorder_init(struct recorder *recorder, const struct recorder_options *options, struct err *err)
+{
+    uint64_t snapshots = snapshots_needed(options);
+    uint64_t model_bytes = options->snapshot_floats * sizeof(float);
+    if (snapshots > 0 && model_bytes > RECORDER_SNAPSHOT_BYTES_MAX / snapshots)
+        return err_set(err, ERR_USAGE,
+                       "%llu snapshots of a model of %llu bytes take more than %llu MiB: evaluate less often (workload.evaluate_every)",
+                       (unsigned long long)snapshots, (unsigned long long)model_bytes,
+                       (unsigned long long)(RECORDER_SNAPSHOT_BYTES_MAX >> 20));
+    *recorder = (struct recorder){.options = *options};
+    recorder->span_capacity =
+        (uint32_t)(options->spans_wanted < RECORDER_SPANS_MAX ? options->spans_wanted : RECORDER_SPANS_MAX);
+    recorder->spans = touched_alloc(options->arena, recorder->span_capacity * sizeof(*recorder->spans));
+    recorder->rounds = touched_alloc(options->arena, options->rounds * sizeof(*recorder->rounds));
+    recorder->snapshot_capacity = (uint32_t)snapshots;
+    recorder->snapshots = arena_new_array(options->arena, struct snapshot, snapshots);
+    for (uint64_t i = 0; i < snapshots; i++)
+        recorder->snapshots[i].model = touched_alloc(options->arena, model_bytes);
+    return 0;
+}
+
+bool recorder_round(struct recorder *recorder, uint64_t round, int64_t held_ns)
+{
+    if (round != recorder->round_count || round >= recorder->options.rounds)
+        return false;
+    recorder->rounds[recorder->round_count++] = (struct round_record){.round = (uint32_t)round, .held_ns = held_ns};
+    return true;
+}
+
+bool recorder_snapshot_due(const struct recorder *recorder, uint64_t rounds_done)
+{
+    const struct recorder_options *options = &recorder->options;
+    if (recorder->snapshot_count == recorder->snapshot_capacity)
+        return false;
+    return rounds_done == 0 || rounds_done == options->rounds ||
+           (options->evaluate_every && rounds_done % options->evaluate_every == 0);
+}
+
+void recorder_snapshot(struct recorder *recorder, uint64_t rounds_done, int64_t at_ns, const float *model)
+{
+    struct snapshot *snapshot = &recorder->snapshots[recorder->snapshot_count++];
+    snapshot->round = (uint32_t)rounds_done;
+    snapshot->at_ns = at_ns;
+    memcpy(snapshot->model, model, recorder->options.snapshot_floats * sizeof(float));
+}

@@ -1,0 +1,57 @@
+/* agents/recorder.h: what a node writes down while it runs: spans, the moments when it held each round's model, and snapshots of the
+ * model to evaluate later. All memory is taken and touched before the start; writing is a store. */
+#ifndef LAGGARD_AGENTS_RECORDER_H
+#define LAGGARD_AGENTS_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schemas/records.h"
+
+struct arena;
+struct err;
+
+struct snapshot {
+    uint32_t round; /* after this many rounds; 0: the initial model */
+    int64_t at_ns;
+    float *model;
+};
+struct recorder_options {
+    struct arena *arena;
+    uint32_t rounds;       /* that the trial has, warm-up included */
+    uint64_t spans_wanted; /* an estimate; 0: record none */
+    uint32_t evaluate_every;
+    size_t snapshot_floats; /* of the model; 0: no snapshots */
+};
+struct recorder {
+    struct recorder_options options;
+    struct span_record *spans;
+    uint32_t span_count, span_capacity;
+    uint64_t spans_lost;
+    struct round_record *rounds;
+    uint32_t round_count;
+    struct snapshot *snapshots;
+    uint32_t snapshot_count, snapshot_capacity;
+};
+
+enum { RECORDER_SPANS_MAX = 1 << 20 };                        /* 48 MiB; a report has to fit into one frame */
+#define RECORDER_SNAPSHOT_BYTES_MAX (UINT64_C(512) << 20)
+
+/* Refuses (ERR_USAGE) when the snapshots would take too much memory. */
+int recorder_init(struct recorder *recorder, const struct recorder_options *options, struct err *err);
+
+static inline void recorder_span(struct recorder *recorder, const struct span_record *span)
+{
+    if (recorder->span_count < recorder->span_capacity)
+        recorder->spans[recorder->span_count++] = *span;
+    else
+        recorder->spans_lost += recorder->options.spans_wanted > 0;
+}
+/* The node holds the model of `round`. False: it is not the round that is due, or there are no more. */
+bool recorder_round(struct recorder *recorder, uint64_t round, int64_t held_ns);
+/* Whether the model after `rounds_done` rounds is to be evaluated. */
+bool recorder_snapshot_due(const struct recorder *recorder, uint64_t rounds_done);
+void recorder_snapshot(struct recorder *recorder, uint64_t rounds_done, int64_t at_ns, const float *model);
+
+#endif

@@ -1,0 +1,111 @@
+/* sandbox.c: drops capabilities (libcap-ng) and filters system calls (libseccomp).
+ *
+ * An agent parses bytes from peers. What it may still do when that parser goes wrong: use the descriptors it has, connect over IPv4, take
+ * memory that is not executable, and end. It can open no file, start no program and reach no other address family. */
+#include "agents/sandbox.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+int sandbox_drop_privileges(struct err *err)
+{
+    capng_clear(CAPNG_SELECT_BOTH);
+    /* The bounding set can only be lowered with CAP_SETPCAP; without it, no_new_privs keeps it from mattering. */
+    capng_select_t what = capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) ? CAPNG_SELECT_BOTH
+                                                                                                              : CAPNG_SELECT_CAPS;
+    capng_clear(CAPNG_SELECT_BOTH);
+    int result = capng_apply(what);
+    if (result < 0)
+        return err_set(err, ERR_HOST, "the agent cannot drop its capabilities (libcap-ng code %d)", result);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "the agent cannot renounce new privileges");
+    return 0;
+}
+
+/* Always allowed, whatever the arguments. */
+static const int allowed_calls[] = {
+    /* messages and control */
+    SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(sendto), SCMP_SYS(recvfrom),
+    SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(accept4), SCMP_SYS(connect), SCMP_SYS(shutdown), SCMP_SYS(close),
+    SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
+    /* waiting */
+    SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(timerfd_settime), SCMP_SYS(poll), SCMP_SYS(ppoll),
+    SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(restart_syscall),
+    /* memory, counters */
+    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(getrusage), SCMP_SYS(getrandom),
+    /* ending, also by an assertion */
+    SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigaction), SCMP_SYS(getpid),
+    SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(newfstatat), SCMP_SYS(fstat), SCMP_SYS(lseek),
+};
+
+/* What the run-time libraries of instrumented builds need to print a report, look for leaks, or write their counts. */
+static const int instrumented_calls[] = {
+    SCMP_SYS(openat),   SCMP_SYS(readlink),  SCMP_SYS(fcntl),  SCMP_SYS(getdents64), SCMP_SYS(sigaltstack), SCMP_SYS(clone),
+    SCMP_SYS(ptrace),   SCMP_SYS(wait4),     SCMP_SYS(prctl),  SCMP_SYS(mprotect),   SCMP_SYS(mmap),        SCMP_SYS(ioctl),
+    SCMP_SYS(mkdir),    SCMP_SYS(ftruncate), SCMP_SYS(getcwd), SCMP_SYS(prlimit64),  SCMP_SYS(sysinfo),     SCMP_SYS(process_vm_readv),
+    SCMP_SYS(getppid),  SCMP_SYS(uname),     SCMP_SYS(stat),   SCMP_SYS(access),     SCMP_SYS(pipe2),       SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(kill),     SCMP_SYS(socketpair),
+};
+
+/* Present only in programs built with -fsanitize=address, -fsanitize=undefined or --coverage. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __ubsan_handle_type_mismatch_v1(void) __attribute__((weak));
+extern void __gcov_init(void) __attribute__((weak));
+
+static bool instrumented(void)
+{
+    return __asan_init || __ubsan_handle_type_mismatch_v1 || __gcov_init;
+}
+
+static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
+{
+    int result = 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+    return result == -EEXIST ? 0 : result;
+}
+
+static int add_rules(scmp_filter_ctx filter)
+{
+    int result = allow(filter, allowed_calls, sizeof(allowed_calls) / sizeof(allowed_calls[0]));
+    if (result == 0 && instrumented())
+        result = allow(filter, instrumented_calls, sizeof(instrumented_calls) / sizeof(instrumented_calls[0]));
+    if (result == 0)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
+    if (result == 0 && !instrumented()) /* memory that is written or executed, never both in turn */
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (result == 0 && !instrumented())
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    return result;
+}
+
+static void release_filter(scmp_filter_ctx *filter)
+{
+    if (*filter)
+        seccomp_release(*filter);
+}
+
+int sandbox_filter(struct err *err)
+{
+    cleanup(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    if (!filter)
+        return err_set(err, ERR_HOST, "the agent cannot set up its system call filter (libseccomp found no memory)");
+    int result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    if (result == 0)
+        result = add_rules(filter);
+    if (result == 0)
+        result = seccomp_load(filter);
+    if (result < 0)
+        return err_set_errno(err, ERR_HOST, -result,
+                             "the agent cannot load its system call filter (the kernel needs CONFIG_SECCOMP_FILTER)");
+    return 0;
+}

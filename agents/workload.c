@@ -1,0 +1,342 @@
+/* workload.c: data, model and batches of one node, and the tasks on them; see workload.h. */
+#include "agents/workload.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "agents/dataset.h"
+#include "agents/model.h"
+#include "agents/touched_memory.h"
+#include "agents/vector.h"
+#include "agents/workload_internal.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum { VALIDATION_SAMPLES = 256, MEASURED_GRADIENTS = 5 };
+
+static int load_split(struct workload *workload, enum dataset_split split, struct dataset *dataset, struct err *err)
+{
+    const struct workload_options *options = &workload->options;
+    if (options->dataset_fd > 0)
+        return dataset_import(options->dataset_fd, split, dataset, err);
+    return dataset_load(options->settings->dataset, split, options->settings->dataset_path, options->arena, dataset, err);
+}
+
+/* The samples of worker `partition`; dealt once, then kept. */
+static const struct shard *shard_of(struct workload *workload, int partition)
+{
+    struct shard *shard = &workload->shards[partition];
+    if (shard->count == 0) {
+        const struct workload_options *options = &workload->options;
+        shard->indexes =
+            arena_new_array(workload->shard_arena, uint32_t, workload->train.sample_count / (uint32_t)options->workers + 1);
+        shard->count = dataset_shard(&workload->train, options->seed, options->workers, partition, shard->indexes);
+    }
+    return shard;
+}
+
+static void draw_batch(struct workload *workload, int partition, uint64_t step, int count)
+{
+    const struct shard *shard = shard_of(workload, partition);
+    dataset_batch(workload->options.seed, (uint32_t)partition, step, shard->indexes, shard->count, count, workload->batch);
+}
+
+/* CPU time, so that agents that start together do not measure each other; the smallest, so that cold caches do not count. */
+static double measure_gradient(struct workload *workload)
+{
+    int64_t smallest = INT64_MAX;
+    draw_batch(workload, workload->options.role_index, 0, workload->options.settings->batch);
+    for (int i = 0; i < MEASURED_GRADIENTS; i++) {
+        struct timespec begin, end;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+        model_gradient(workload->model, workload->initial, workload->batch, workload->options.settings->batch, workload->scratch,
+                       NULL, NULL);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+        int64_t took = (end.tv_sec - begin.tv_sec) * NS_PER_S + end.tv_nsec - begin.tv_nsec;
+        smallest = took < smallest ? took : smallest;
+    }
+    return (double)smallest;
+}
+
+static int choose_validation(struct workload *workload)
+{
+    uint32_t total = workload->test.sample_count;
+    int count = total < VALIDATION_SAMPLES ? (int)total : VALIDATION_SAMPLES;
+    struct rng rng = rng_stream(workload->options.seed, 0, RNG_ALL_NODES, RNG_BATCH);
+    workload->validation = arena_new_array(workload->options.arena, uint32_t, (size_t)count);
+    for (int i = 0; i < count; i++)
+        workload->validation[i] = rng_below(&rng, total);
+    return count;
+}
+
+static int prepare_real(struct workload *workload, struct err *err)
+{
+    const struct workload_options *options = &workload->options;
+    bool worker = options->role == ROLE_WORKER;
+    if (options->blas) {
+        struct err ignored; /* the naive kernel then computes; the description says so */
+        if (blas_load(&workload->blas, &ignored) < 0)
+            workload->blas = blas_description();
+    }
+    if ((worker && load_split(workload, SPLIT_TRAIN, &workload->train, err) < 0) ||
+        load_split(workload, SPLIT_TEST, &workload->test, err) < 0)
+        return -(int)(err ? err->kind : ERR_HOST);
+    const struct dataset *own = worker ? &workload->train : &workload->test;
+    workload->model = model_new(options->settings, own, options->settings->batch, options->arena, err);
+    workload->test_model =
+        workload->model ? model_new(options->settings, &workload->test, options->settings->batch, options->arena, err) : NULL;
+    if (!workload->test_model)
+        return -(int)(err ? err->kind : ERR_HOST);
+    if (worker && workload->train.sample_count < (uint32_t)options->workers)
+        return err_set(err, ERR_USAGE, "%d workers cannot share %u samples", options->workers, workload->train.sample_count);
+    workload->shard_arena = arena_new();
+    workload->shards = arena_new_array(options->arena, struct shard, (size_t)options->workers);
+    workload->batch = arena_new_array(options->arena, uint32_t, (size_t)options->settings->batch);
+    workload->scratch = touched_alloc(options->arena, workload->parameter_count * sizeof(float));
+    workload->initial = touched_alloc(options->arena, workload->parameter_count * sizeof(float));
+    struct rng rng = rng_stream(options->seed, 0, RNG_ALL_NODES, RNG_MODEL);
+    model_initialise(workload->model, &rng, workload->initial);
+    workload->validation_count = choose_validation(workload);
+    if (worker)
+        workload->gradient_ns = measure_gradient(workload);
+    return 0;
+}
+
+struct workload *workload_new(const struct workload_options *options, struct err *err)
+{
+    struct workload *workload = arena_new_object(options->arena, struct workload);
+    workload->options = *options;
+    workload->blas = "";
+    workload->parameter_count = model_parameter_count_of(options->settings);
+    workload->sort = options->settings->gradients == GRADIENTS_NONE ? SORT_NONE
+                     : options->settings->model == MODEL_SYNTHETIC  ? SORT_SYNTHETIC
+                                                                    : SORT_REAL;
+    if (workload->parameter_count == 0) {
+        err_set(err, ERR_USAGE, "the model has no parameters: a synthetic workload needs a size of at least 4 bytes");
+        return NULL;
+    }
+    if (workload->sort == SORT_REAL && prepare_real(workload, err) < 0) {
+        workload_free(workload);
+        return NULL;
+    }
+    return workload;
+}
+
+void workload_free(struct workload *workload)
+{
+    if (!workload)
+        return;
+    dataset_release(&workload->train);
+    dataset_release(&workload->test);
+    arena_cleanup(&workload->shard_arena);
+}
+
+size_t workload_parameter_count(const struct workload *workload)
+{
+    return workload->parameter_count;
+}
+
+bool workload_real(const struct workload *workload)
+{
+    return workload->sort == SORT_REAL;
+}
+
+const char *workload_blas(const struct workload *workload)
+{
+    return workload->blas;
+}
+
+double workload_gradient_ns(const struct workload *workload)
+{
+    return workload->gradient_ns;
+}
+
+const float *workload_initial_model(const struct workload *workload)
+{
+    return workload->initial;
+}
+
+/* ---- parts ---- */
+
+/* Layers are consecutive ranges, the last one first, so a group of layers is one range, too. */
+static void group_layers(const struct model *model, int wanted, struct work_parts *parts)
+{
+    int layers = model_part_count(model);
+    parts->count = wanted < layers ? wanted : layers;
+    for (int i = 0; i < parts->count; i++) {
+        int begin = i * layers / parts->count, end = (i + 1) * layers / parts->count;
+        parts->layer[i] = end - 1;
+        parts->floats[i] = 0;
+        for (int layer = begin; layer < end; layer++) {
+            size_t count;
+            model_part(model, layer, &parts->first[i], &count);
+            parts->floats[i] += count;
+        }
+    }
+}
+
+static void cut_evenly(size_t total, int wanted, struct work_parts *parts)
+{
+    parts->count = (size_t)wanted < total ? wanted : (int)total;
+    size_t end = total;
+    for (int i = 0; i < parts->count; i++) {
+        parts->first[i] = total - total * (size_t)(i + 1) / (size_t)parts->count;
+        parts->floats[i] = end - parts->first[i];
+        parts->layer[i] = i;
+        end = parts->first[i];
+    }
+}
+
+void workload_parts(const struct workload *workload, const struct task *task, struct work_parts *parts)
+{
+    int wanted = task->kind != TASK_GRADIENT || task->parts < 1 ? 1 : task->parts < WORK_PARTS_MAX ? task->parts : WORK_PARTS_MAX;
+    size_t total = workload->parameter_count;
+    if (task->kind == TASK_MATRIX_BLOCK)
+        total = (size_t)task->rows * (size_t)task->columns;
+    if (wanted > 1 && workload->sort == SORT_REAL)
+        group_layers(workload->model, wanted, parts);
+    else
+        cut_evenly(total, wanted, parts);
+}
+
+double workload_cost(const struct workload *workload, const struct task *task)
+{
+    switch (task->kind) {
+    case TASK_GRADIENT_PARTITIONS:
+        return task->partition_count;
+    case TASK_VALIDATION:
+        return (double)VALIDATION_SAMPLES / workload->options.settings->batch;
+    case TASK_GRADIENT:
+    case TASK_SAMPLES:
+    case TASK_MATRIX_BLOCK:
+    case TASK_KIND_COUNT:
+        break;
+    }
+    return 1;
+}
+
+const char *workload_refuses(const struct workload *workload, const struct task *task)
+{
+    if (workload->options.role != ROLE_WORKER && task->kind != TASK_VALIDATION && task->kind != TASK_MATRIX_BLOCK)
+        return "the scheme asked a server for a gradient, but servers hold no training data";
+    if (task->kind == TASK_SAMPLES && task->deadline_ns == 0 && task->sample_cap == 0)
+        return "the scheme asked for samples without a deadline and without a number";
+    for (int i = 0; task->kind == TASK_GRADIENT_PARTITIONS && i < task->partition_count; i++)
+        if (task->partitions[i] < 0 || task->partitions[i] >= workload->options.workers)
+            return "the scheme asked for the gradient of a partition that does not exist";
+    return NULL;
+}
+
+/* ---- real work; on the compute thread ---- */
+
+static bool given_up(const struct work *work)
+{
+    return work->stop && atomic_load_explicit(work->stop, memory_order_relaxed);
+}
+
+static void run_gradient(struct workload *workload, struct work *work)
+{
+    int batch = workload->options.settings->batch;
+    draw_batch(workload, workload->options.role_index, work->task.step, batch);
+    work->loss = model_gradient(workload->model, work->task.model, workload->batch, batch, work->task.gradient, work->layer_done,
+                                work->context);
+    work->samples_done = batch;
+}
+
+/* Adds weight x the gradient of batch[0..count) to the result; the first call writes it. */
+static void accumulate(struct workload *workload, struct model *model, struct work *work, int count, bool first)
+{
+    float *gradient = first ? work->task.gradient : workload->scratch;
+    double loss = model_gradient(model, work->task.model, workload->batch, count, gradient, NULL, NULL);
+    if (!first)
+        vector_add(work->task.gradient, work->task.gradient, workload->scratch, workload->parameter_count);
+    work->loss += loss;
+    work->samples_done += count;
+}
+
+static void run_partitions(struct workload *workload, struct work *work)
+{
+    const struct task *task = &work->task;
+    int batch = workload->options.settings->batch;
+    work->loss = 0;
+    work->samples_done = 0;
+    for (int i = 0; i < task->partition_count && !given_up(work); i++) {
+        draw_batch(workload, task->partitions[i], task->step, batch);
+        accumulate(workload, workload->model, work, batch, i == 0);
+    }
+    if (task->partition_count > 0)
+        work->loss /= task->partition_count;
+}
+
+/* A mean over batches of unequal size: each is weighted by its share so far. */
+static void run_mean(struct workload *workload, struct model *model, struct work *work, int count)
+{
+    const struct task *task = &work->task;
+    size_t floats = workload->parameter_count;
+    bool first = work->samples_done == 0;
+    float *gradient = first ? task->gradient : workload->scratch;
+    double loss = model_gradient(model, task->model, workload->batch, count, gradient, NULL, NULL);
+    double share = (double)count / (double)(work->samples_done + count);
+    if (!first) {
+        vector_scale(task->gradient, (float)(1 - share), task->gradient, floats);
+        vector_axpy(task->gradient, (float)share, workload->scratch, floats);
+    }
+    work->loss += share * (loss - work->loss);
+    work->samples_done += count;
+}
+
+static void run_samples(struct workload *workload, struct work *work)
+{
+    const int batch = workload->options.settings->batch;
+    const int64_t cap = work->samples >= 0 ? work->samples : work->task.sample_cap > 0 ? work->task.sample_cap : INT64_MAX;
+    const int unhurried = batch < 8 ? 1 : batch / 8; /* without a drawn time the clock is looked at this often */
+    work->loss = 0;
+    work->samples_done = 0;
+    while (work->samples_done < cap && !given_up(work)) {
+        if (work->samples < 0 && clock_now_ns() >= work->stop_at_ns)
+            break;
+        int64_t left = cap - work->samples_done;
+        int wanted = work->samples < 0 ? unhurried : batch;
+        int count = left < wanted ? (int)left : wanted;
+        /* Position (step, number of the sub-batch): never the same as a mini-batch's of another step. */
+        draw_batch(workload, workload->options.role_index, work->task.step << 20 | (uint64_t)(work->samples_done + 1), count);
+        run_mean(workload, workload->model, work, count);
+    }
+    if (work->samples_done == 0)
+        memset(work->task.gradient, 0, workload->parameter_count * sizeof(float));
+}
+
+static void run_validation(struct workload *workload, struct work *work)
+{
+    work->loss = 0;
+    work->samples_done = 0;
+    while (work->samples_done < workload->validation_count && !given_up(work)) {
+        int left = workload->validation_count - (int)work->samples_done;
+        int count = left < workload->options.settings->batch ? left : workload->options.settings->batch;
+        memcpy(workload->batch, workload->validation + work->samples_done, (size_t)count * sizeof(uint32_t));
+        run_mean(workload, workload->test_model, work, count);
+    }
+}
+
+static void run_matrix_block(struct workload *workload, struct work *work)
+{
+    (void)workload;
+    const struct task *task = &work->task;
+    blas_sgemm(false, false, task->rows, task->columns, task->inner, 1, task->left, task->inner, task->right, task->columns, 0,
+               task->gradient, task->columns);
+}
+
+void workload_run(struct workload *workload, struct work *work)
+{
+    static void (*const run[TASK_KIND_COUNT])(struct workload *, struct work *) = {
+        [TASK_GRADIENT] = run_gradient,     [TASK_GRADIENT_PARTITIONS] = run_partitions, [TASK_SAMPLES] = run_samples,
+        [TASK_VALIDATION] = run_validation, [TASK_MATRIX_BLOCK] = run_matrix_block,
+    };
+    run[work->task.kind](workload, work);
+}
+
+void workload_evaluate(struct workload *workload, const float *model, double *loss, double *accuracy, uint64_t *sample_count)
+{
+    model_evaluate(workload->test_model, model, &workload->test, loss, accuracy);
+    *sample_count = workload->test.sample_count;
+}

@@ -1,0 +1,42 @@
+/* agents/workload_internal.h: what workload.c (data and models) and workload_synthetic.c (known gradients and checks) share. */
+#ifndef LAGGARD_AGENTS_WORKLOAD_INTERNAL_H
+#define LAGGARD_AGENTS_WORKLOAD_INTERNAL_H
+
+#include "agents/dataset.h"
+#include "agents/workload.h"
+
+enum workload_sort { SORT_REAL, SORT_SYNTHETIC, SORT_NONE };
+
+struct shard {
+    uint32_t *indexes;
+    uint32_t count; /* 0: not dealt yet */
+};
+struct checked_range {
+    size_t first, end;
+};
+enum { CHECKED_RANGES_MAX = 4096 };
+
+struct workload {
+    struct workload_options options;
+    enum workload_sort sort;
+    size_t parameter_count;
+    /* real */
+    const char *blas;
+    struct dataset train, test;
+    struct model *model, *test_model; /* on the training data (a server's: on the test data), on the test data */
+    struct shard *shards;             /* one a worker */
+    struct arena *shard_arena;        /* grows on the compute thread only */
+    uint32_t *batch, *validation;
+    int validation_count;
+    float *scratch, *initial;
+    double gradient_ns;
+    /* synthetic */
+    float *filled; /* the gradient buffer that holds this worker's values */
+    uint64_t checks, failures;
+    const float *last_sum;
+    struct synthetic_check last_check;
+    struct checked_range ranges[CHECKED_RANGES_MAX]; /* of last_sum; neighbours are joined */
+    int range_count;
+};
+
+#endif

@@ -1,0 +1,403 @@
+/* world_emulated.c: the operations of the emulated world that are neither messages nor compute, and the life of its node. */
+#include "agents/world_emulated.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "agents/emulated_internal.h"
+#include "agents/touched_memory.h"
+#include "agents/vector.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum { PAYLOAD_VECTORS = 4 };
+#define PAYLOAD_LEAST (UINT64_C(64) << 20) /* a message may always be this long */
+
+/* ---- in and out of the scheme ---- */
+
+void emulated_settle(struct emulated *emulated)
+{
+    if (emulated->inside || emulated->draining)
+        return;
+    emulated->draining = true;
+    while (!emulated->failed &&
+           (emulated_tell_sent(emulated) || emulated_tell_retries(emulated) || emulated_tell_losses(emulated))) {
+    }
+    emulated->draining = false;
+}
+
+void emulated_enter(struct emulated *emulated)
+{
+    emulated->inside = true;
+}
+
+void emulated_leave(struct emulated *emulated)
+{
+    emulated->inside = false;
+    emulated_settle(emulated);
+}
+
+void emulated_fail(struct emulated *emulated, const char *format, ...)
+{
+    if (emulated->failed || emulated->stopped)
+        return;
+    emulated->failed = true;
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    emulated->options.events->failed(emulated->options.context, sentence);
+}
+
+/* ---- operations ---- */
+
+static int64_t now(struct node *node)
+{
+    return emulated_relative(emulated_of(node), clock_now_ns());
+}
+
+static void *alloc(struct node *node, size_t bytes)
+{
+    return touched_alloc(emulated_of(node)->options.arena, bytes);
+}
+
+static struct buffer *get_buffer(struct node *node, size_t bytes)
+{
+    return buffer_pool_get(&emulated_of(node)->pool, bytes);
+}
+
+static struct buffer *wrap(struct node *node, void *memory, size_t bytes, intptr_t tag)
+{
+    return buffer_pool_wrap(&emulated_of(node)->pool, memory, bytes, tag);
+}
+
+static void hold(struct node *node, struct buffer *buffer)
+{
+    (void)node;
+    buffer_hold(buffer);
+}
+
+static void release(struct node *node, struct buffer *buffer)
+{
+    buffer_pool_release(&emulated_of(node)->pool, buffer);
+}
+
+static void on_timer(void *context, int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    struct node_timer *timer = context;
+    struct emulated *emulated = timer->emulated;
+    if (emulated->stopped || emulated->failed || !emulated->scheme->on_timer)
+        return;
+    emulated_enter(emulated);
+    emulated->scheme->on_timer(&emulated->node, timer->number);
+    emulated_leave(emulated);
+}
+
+static int new_timer(struct node *node)
+{
+    struct emulated *emulated = emulated_of(node);
+    if (emulated->timer_count == TIMERS_MAX) {
+        emulated_fail(emulated, "scheme '%s' wants more than %d timers", emulated->scheme->name, TIMERS_MAX);
+        return 0;
+    }
+    struct node_timer *timer = &emulated->timers[emulated->timer_count];
+    *timer = (struct node_timer){.emulated = emulated, .number = emulated->timer_count++};
+    timer->timer = loop_timer(emulated->options.loop, on_timer, timer);
+    return timer->number;
+}
+
+static void arm(struct node *node, int timer, int64_t deadline_ns)
+{
+    struct emulated *emulated = emulated_of(node);
+    loop_arm(emulated->timers[timer].timer, emulated->start_ns + deadline_ns);
+}
+
+static void disarm(struct node *node, int timer)
+{
+    loop_disarm(emulated_of(node)->timers[timer].timer);
+}
+
+static void add(struct node *node, float *out, const float *a, const float *b, size_t count)
+{
+    (void)node;
+    vector_add(out, a, b, count);
+}
+
+static void scale(struct node *node, float *out, float factor, const float *a, size_t count)
+{
+    (void)node;
+    vector_scale(out, factor, a, count);
+}
+
+static void axpy(struct node *node, float *y, float factor, const float *x, size_t count)
+{
+    (void)node;
+    vector_axpy(y, factor, x, count);
+}
+
+static void copy(struct node *node, float *out, const float *in, size_t count)
+{
+    (void)node;
+    vector_copy(out, in, count);
+}
+
+static double dot(struct node *node, const float *a, const float *b, size_t count)
+{
+    (void)node;
+    return vector_dot(a, b, count);
+}
+
+static size_t quantise(struct node *node, int bits, const float *in, size_t count, void *out)
+{
+    (void)node;
+    return vector_quantise(bits, in, count, out);
+}
+
+static void dequantise(struct node *node, int bits, const void *in, size_t count, float *out)
+{
+    (void)node;
+    vector_dequantise(bits, in, count, out);
+}
+
+static void update(struct node *node, float *model, const float *sum, int contributors, size_t first, size_t count, uint64_t step)
+{
+    struct emulated *emulated = emulated_of(node);
+    const struct scheme_setup *setup = node->setup;
+    if (count == 0 || contributors < 1 || first > setup->parameter_count || count > setup->parameter_count - first) {
+        if (count > 0)
+            emulated_fail(emulated, "scheme '%s' updates floats %zu to %zu of %zu with %d contributors", setup->scheme->name, first,
+                          first + count, setup->parameter_count, contributors);
+        return;
+    }
+    if (model) {
+        vector_axpy(model + first, -(float)(setup->learning_rate / contributors), sum + first, count);
+        return;
+    }
+    unsigned flags = setup->scheme->flags;
+    struct synthetic_check check = {
+        .workers = setup->workers,
+        .contributors = contributors,
+        .step = step,
+        .all_once = contributors == setup->workers && !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
+        .same_step = !(flags & SCHEME_ASYNCHRONOUS),
+    };
+    char sentence[512];
+    if (!workload_check(emulated->options.workload, &check, sum, first, count, sentence, sizeof(sentence)))
+        emulated_fail(emulated, "node %d: %s", node->index, sentence);
+}
+
+static void span(struct node *node, enum span_kind kind, uint64_t round, int64_t begin_ns, int64_t end_ns, int peer, uint64_t bytes)
+{
+    struct span_record record = {.round = (uint32_t)round,
+                                 .kind = kind,
+                                 .peer = peer < 0 ? NO_PEER : (uint32_t)peer,
+                                 .begin_ns = begin_ns,
+                                 .end_ns = end_ns,
+                                 .bytes = bytes};
+    recorder_span(emulated_of(node)->options.recorder, &record);
+}
+
+static void snapshot_if_due(struct emulated *emulated, uint64_t rounds_done, int64_t at_ns)
+{
+    if (!emulated->evaluates || !recorder_snapshot_due(emulated->options.recorder, rounds_done))
+        return;
+    const float *model = emulated->scheme->model_to_evaluate(&emulated->node);
+    if (model)
+        recorder_snapshot(emulated->options.recorder, rounds_done, at_ns, model);
+}
+
+static void round_finished(struct node *node, uint64_t round)
+{
+    struct emulated *emulated = emulated_of(node);
+    struct recorder *recorder = emulated->options.recorder;
+    int64_t held_ns = now(node);
+    if (!recorder_round(recorder, round, held_ns)) {
+        emulated_fail(emulated, "scheme '%s' finished round %llu on node %d, where round %u of %u was due", emulated->scheme->name,
+                      (unsigned long long)round, node->index, recorder->round_count, recorder->options.rounds);
+        return;
+    }
+    snapshot_if_due(emulated, round + 1, held_ns);
+    emulated->options.events->round_finished(emulated->options.context, round + 1);
+}
+
+static void finished(struct node *node)
+{
+    struct emulated *emulated = emulated_of(node);
+    if (emulated->finished || emulated->failed)
+        return;
+    emulated->finished = true;
+    emulated->options.events->finished(emulated->options.context);
+}
+
+static void fail(struct node *node, const char *sentence)
+{
+    emulated_fail(emulated_of(node), "%s", sentence);
+}
+
+static struct rng random_stream(struct node *node, enum rng_purpose purpose, uint32_t which_node)
+{
+    return rng_stream(node->setup->seed, node->setup->cell, which_node, purpose);
+}
+
+static const float *initial_model(struct node *node)
+{
+    return workload_initial_model(emulated_of(node)->options.workload);
+}
+
+static const struct world world_emulated = {
+    .name = "emulated",
+    .now = now,
+    .alloc = alloc,
+    .compute = emulated_compute_start,
+    .cancel = emulated_compute_cancel,
+    .buffer = get_buffer,
+    .wrap = wrap,
+    .hold = hold,
+    .release = release,
+    .send = emulated_send,
+    .retry = emulated_retry,
+    .timer = new_timer,
+    .arm = arm,
+    .disarm = disarm,
+    .add = add,
+    .scale = scale,
+    .axpy = axpy,
+    .copy = copy,
+    .dot = dot,
+    .quantise = quantise,
+    .dequantise = dequantise,
+    .update = update,
+    .span = span,
+    .round_finished = round_finished,
+    .finished = finished,
+    .fail = fail,
+    .random = random_stream,
+    .initial_model = initial_model,
+};
+
+/* ---- life ---- */
+
+static bool talks(const void *context, int node, int peer)
+{
+    return scheme_talks(context, node, peer);
+}
+
+struct emulated *emulated_new(const struct emulated_options *options, struct err *err)
+{
+    const struct scheme_setup *setup = options->setup;
+    struct emulated *emulated = arena_new_object(options->arena, struct emulated);
+    bool worker = options->index < setup->workers;
+    emulated->options = *options;
+    emulated->scheme = setup->scheme;
+    emulated->node = (struct node){.world = &world_emulated,
+                                   .setup = setup,
+                                   .index = options->index,
+                                   .role = worker ? ROLE_WORKER : ROLE_SERVER,
+                                   .role_index = worker ? options->index : options->index - setup->workers,
+                                   .state = arena_alloc(options->arena, setup->scheme->state_bytes)};
+    emulated->pool.arena = options->arena;
+    emulated->inboxes = arena_new_array(options->arena, struct inbox, (size_t)setup->nodes);
+    struct transport_options transport = options->transport;
+    transport.loop = options->loop;
+    transport.arena = options->arena;
+    transport.talks = talks;
+    transport.talks_context = setup;
+    transport.payload_max = PAYLOAD_VECTORS * setup->parameter_count * sizeof(float);
+    if (transport.payload_max < PAYLOAD_LEAST)
+        transport.payload_max = PAYLOAD_LEAST;
+    transport.events = &emulated_transport_events;
+    transport.context = emulated;
+    emulated->transport = transport_new(&transport, err);
+    if (!emulated->transport)
+        return NULL;
+    emulated->compute = emulated_compute_new(emulated, err);
+    if (!emulated->compute) {
+        transport_free(emulated->transport);
+        return NULL;
+    }
+    if (setup->scheme->prepare_node)
+        setup->scheme->prepare_node(&emulated->node);
+    return emulated;
+}
+
+void emulated_free(struct emulated *emulated)
+{
+    if (!emulated)
+        return;
+    emulated_compute_free(emulated->compute);
+    transport_free(emulated->transport);
+}
+
+int emulated_start_thread(struct emulated *emulated, struct err *err)
+{
+    bool needed = workload_real(emulated->options.workload) ||
+                  (emulated->node.setup->values_carried && emulated->scheme->family == FAMILY_CODED);
+    return needed ? emulated_compute_thread(emulated->compute, err) : 0;
+}
+
+struct node *emulated_node(struct emulated *emulated)
+{
+    return &emulated->node;
+}
+
+struct transport *emulated_transport(struct emulated *emulated)
+{
+    return emulated->transport;
+}
+
+void emulated_evaluate_here(struct emulated *emulated)
+{
+    emulated->evaluates = true;
+    snapshot_if_due(emulated, 0, 0);
+}
+
+static void on_start(void *context, int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    struct emulated *emulated = context;
+    struct err err;
+    emulated_enter(emulated);
+    emulated->scheme->start(&emulated->node);
+    emulated_leave(emulated);
+    if (!emulated->failed && transport_start(emulated->transport, &err) < 0)
+        emulated_fail(emulated, "%s", err.text);
+}
+
+void emulated_start(struct emulated *emulated, int64_t start_ns)
+{
+    emulated->start_ns = start_ns;
+    emulated->start_timer = loop_timer(emulated->options.loop, on_start, emulated);
+    loop_arm(emulated->start_timer, start_ns);
+}
+
+void emulated_stop(struct emulated *emulated)
+{
+    if (emulated->stopped)
+        return;
+    if (emulated->scheme->stop && !emulated->failed) {
+        emulated_enter(emulated);
+        emulated->scheme->stop(&emulated->node);
+        emulated_leave(emulated);
+    }
+    emulated->stopped = true;
+}
+
+uint64_t emulated_rounds_done(const struct emulated *emulated)
+{
+    return emulated->options.recorder->round_count;
+}
+
+void emulated_counters(const struct emulated *emulated, struct node_counters *counters)
+{
+    struct loop_lateness lateness = loop_lateness(emulated->options.loop);
+    *counters = emulated->counters;
+    counters->gradient_mean_ns = emulated_compute_mean_ns(emulated->compute);
+    counters->tcp_retransmits = transport_retransmits(emulated->transport);
+    counters->timer_late_count = lateness.over_1ms_count;
+    counters->timer_late_max_ns = lateness.maximum_ns;
+    counters->spans_lost = emulated->options.recorder->spans_lost;
+    workload_checks(emulated->options.workload, &counters->checks, &counters->check_failures);
+}
