@@ -117,7 +117,8 @@ static double pareto_above(const struct distribution *d, double ns)
 static void pareto_range(const struct distribution *d, double range[3])
 {
     range[0] = range[1] = d->scale_ns;
-    range[2] = d->scale_ns * exp(23.0 / d->shape); /* S = 1e-10: the closed tail is right to n times this */
+    range[2] =
+        d->scale_ns * exp(fmin(23.0 / d->shape, 650.0)); /* P(X > it) = 1e-10: the closed tail is right to n times this; finite */
 }
 
 static double pareto_tail_power(const struct distribution *d)

@@ -107,6 +107,21 @@ static void a_heavy_tail_has_no_mean(void **state)
     assert_true(isfinite(order(&distribution, 7, 8))); /* the second largest has one: it falls like t^-2 */
 }
 
+/* The corners of what campaign files allow. */
+static void extreme_parameters_stay_numbers(void **state)
+{
+    (void)state;
+    struct distribution tail = {.kind = DISTRIBUTION_PARETO, .scale_ns = 3.6e12, .shape = 0.01}, narrow = tail, wide = lognormal;
+    narrow.shape = 1000;
+    wide.sigma = 10;
+    assert_true(isinf(order(&tail, 8, 8)));
+    assert_true(isfinite(order(&tail, 500, 1000)) && order(&tail, 500, 1000) > 3.6e12);
+    assert_near(order(&narrow, 8, 8), 3.6e12, 0.01);
+    assert_near(order(&wide, 1, 1), compute_time_mean(&wide), 1e-6);
+    wide.sigma = 0;
+    assert_near(order(&wide, 3, 8), 1e6 * exp(3), 1e-12);
+}
+
 static void one_of_one_is_the_mean(void **state)
 {
     (void)state;
@@ -259,6 +274,7 @@ int main(void)
         cmocka_unit_test(exponential_order_statistics_are_harmonic),
         cmocka_unit_test(pareto_order_statistics_are_gamma_functions),
         cmocka_unit_test(a_heavy_tail_has_no_mean),
+        cmocka_unit_test(extreme_parameters_stay_numbers),
         cmocka_unit_test(one_of_one_is_the_mean),
         cmocka_unit_test(order_means_add_up_to_the_mean),
         cmocka_unit_test(slow_workers_are_counted_one_by_one),
