@@ -1,0 +1,394 @@
+/* agents_loopback.c: runs one trial of real agents on loopback addresses 127.0.0.1, 127.0.0.2 ... without namespaces or links, as a
+ * controller would, and prints TAP: that every node finished, that all hold the same vector, that every reduction was right, and that each
+ * sent the bytes that theory says. A tool for work on schemes and agents:
+ *
+ *     build/release/tests/netns/agents_loopback --scheme ring --workers 4 --model synthetic --size 25MiB --rounds 20 segment=1048576
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agents/scheme.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/frame.h"
+#include "base/options.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "schemas/control.h"
+
+enum { NODES_MAX = 128, LOOPBACK = 0x7f000001 };
+
+struct loopback_options {
+    const char *scheme, *size, *agent;
+    int model, gradients;
+    int64_t workers, rounds, batch, hidden, evaluate_every, port, compute_ns;
+    uint64_t seed;
+    bool no_spans, print_rounds;
+};
+static const struct option_row rows[] = {
+    {"scheme", 's', OPTION_STRING, offsetof(struct loopback_options, scheme), "NAME", "a row of the scheme table (ring)", 0, 0, NULL},
+    {"workers", 'w', OPTION_INTEGER, offsetof(struct loopback_options, workers), "N", "workers (4)", 1, NODES_MAX - 1, NULL},
+    {"model", 'm', OPTION_CHOICE, offsetof(struct loopback_options, model), "MODEL", "softmax, mlp or synthetic", 0, 0, model_names},
+    {"gradients", 'g', OPTION_CHOICE, offsetof(struct loopback_options, gradients), "KIND", "real or none", 0, 0, gradient_names},
+    {"size", 'S', OPTION_STRING, offsetof(struct loopback_options, size), "SIZE", "synthetic gradient (1MiB)", 0, 0, NULL},
+    {"rounds", 'r', OPTION_INTEGER, offsetof(struct loopback_options, rounds), "N", "rounds (10)", 1, 1 << 20, NULL},
+    {"batch", 'b', OPTION_INTEGER, offsetof(struct loopback_options, batch), "N", "samples a worker and round (32)", 1, 1 << 16, NULL},
+    {"hidden", 'H', OPTION_INTEGER, offsetof(struct loopback_options, hidden), "N", "mlp: units of the hidden layer (64)", 1, 1 << 16,
+     NULL},
+    {"evaluate-every", 'e', OPTION_INTEGER, offsetof(struct loopback_options, evaluate_every), "N", "rounds (0: at the end)", 0, 1 << 20,
+     NULL},
+    {"time", 't', OPTION_TIME, offsetof(struct loopback_options, compute_ns), "TIME", "constant compute time (none: measured)", 0, 0,
+     NULL},
+    {"port", 'p', OPTION_INTEGER, offsetof(struct loopback_options, port), "N", "TCP port (7700)", 1, 65535, NULL},
+    {"seed", 0, OPTION_UNSIGNED, offsetof(struct loopback_options, seed), "N", "trial seed (1)", 0, 0, NULL},
+    {"agent", 'a', OPTION_STRING, offsetof(struct loopback_options, agent), "FILE", "agent program (of this build)", 0, 0, NULL},
+    {"no-spans", 0, OPTION_FLAG, offsetof(struct loopback_options, no_spans), NULL, "record no spans", 0, 0, NULL},
+    {"print-rounds", 0, OPTION_FLAG, offsetof(struct loopback_options, print_rounds), NULL, "print every round's time", 0, 0, NULL},
+    {.name = NULL},
+};
+static const struct option_table options_table = {.command = "agents_loopback",
+                                                  .usage = "[options] [PARAMETER=VALUE ...]",
+                                                  .summary = "one trial of real agents on loopback, checked",
+                                                  .rows = rows,
+                                                  .positional_maximum = -1};
+
+struct member {
+    struct process process;
+    int fd;
+    struct frame_reader reader;
+    struct control_report report;
+};
+struct rig {
+    const struct loopback_options *options;
+    const struct scheme *scheme;
+    struct control_value values[SCHEME_PARAMS_MAX];
+    int workers, nodes;
+    uint64_t parameter_count;
+    struct arena *arena;
+    struct member members[NODES_MAX];
+};
+
+static int tests_run, tests_failed;
+
+static void check(bool good, const char *what)
+{
+    tests_failed += !good;
+    printf("%s %d - %s\n", good ? "ok" : "not ok", ++tests_run, what);
+}
+
+static void release(struct rig *rig)
+{
+    for (int i = 0; i < rig->nodes; i++) {
+        close_fd(&rig->members[i].fd);
+        process_end(&rig->members[i].process);
+        frame_reader_free(&rig->members[i].reader);
+    }
+    arena_cleanup(&rig->arena);
+}
+
+/* ---- the controller's side of the protocol ---- */
+
+static int say(struct rig *rig, int node, enum control_operation operation, const void *body, struct err *err)
+{
+    cleanup(text_free) struct text bytes = {0};
+    if (control_operations[operation].body)
+        wire_encode(control_operations[operation].body, body, &bytes);
+    return frame_send(rig->members[node].fd, (uint16_t)operation, CONTROL_VERSION, bytes.bytes, bytes.length, err);
+}
+
+static int hear(struct rig *rig, int node, enum control_operation wanted, void *body, int64_t deadline_ns, struct err *err)
+{
+    struct frame frame;
+    do {
+        if (frame_receive(&rig->members[node].reader, rig->members[node].fd, deadline_ns, &frame, err) < 0)
+            return err_wrap(err, "node %d, waiting for %s", node, control_operations[wanted].name);
+    } while (frame.operation == CONTROL_PROGRESS);
+    struct control_failure failure = {0};
+    if (frame.operation == CONTROL_FAILURE &&
+        wire_decode(control_operations[CONTROL_FAILURE].body, frame.body, frame.length, rig->arena, &failure, err) == 0)
+        return err_set(err, ERR_TRIAL, "node %d, round %u: %s", node, failure.round, failure.text);
+    if (frame.operation != wanted || frame.version != CONTROL_VERSION)
+        return err_set(err, ERR_TRIAL, "node %d sent operation %u instead of %s", node, frame.operation, control_operations[wanted].name);
+    const struct wire_table *table = control_operations[wanted].body;
+    return table ? wire_decode(table, frame.body, frame.length, rig->arena, body, err) : 0;
+}
+
+static int start_agent(struct rig *rig, int node, struct err *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set(err, ERR_HOST, "no socket pair");
+    cleanup(close_fd) int agent_end = pair[1];
+    rig->members[node].fd = pair[0];
+    char *const arguments[] = {(char *)"laggard-agent", NULL};
+    struct process_spec spec = {
+        .path = rig->options->agent, .arguments = arguments, .descriptors = &agent_end, .descriptor_count = 1};
+    return process_spawn(&spec, &rig->members[node].process, err);
+}
+
+static int send_setup(struct rig *rig, int node, struct err *err)
+{
+    const struct loopback_options *options = rig->options;
+    struct control_node *nodes = arena_new_array(rig->arena, struct control_node, (size_t)rig->nodes);
+    for (int i = 0; i < rig->nodes; i++)
+        nodes[i] = (struct control_node){.name = "node",
+                                         .role = i < rig->workers ? ROLE_WORKER : ROLE_SERVER,
+                                         .address = LOOPBACK + (uint32_t)i,
+                                         .slow_factor = 1};
+    uint64_t size_bytes = 0;
+    if (units_parse_size(options->size, 4, UINT64_C(1) << 32, &size_bytes, err) < 0)
+        return -ERR_USAGE;
+    struct control_layer layer = {.width = (uint32_t)options->hidden};
+    struct control_setup setup = {
+        .node = (uint32_t)node,
+        .nodes = nodes,
+        .node_count = (uint32_t)rig->nodes,
+        .port = (uint32_t)options->port,
+        .seed = options->seed,
+        .scheme = rig->scheme->name,
+        .values = rig->values,
+        .value_count = (uint32_t)rig->scheme->param_count,
+        .model = (uint32_t)options->model,
+        .gradients = (uint32_t)options->gradients,
+        .dataset_path = "",
+        .layers = &layer,
+        .layer_count = options->model == MODEL_MLP,
+        .batch = (uint32_t)options->batch,
+        .learning_rate = 0.1,
+        .rounds = (uint32_t)options->rounds,
+        .evaluate_every = (uint32_t)options->evaluate_every,
+        .size_bytes = size_bytes,
+        .compute_time = {.kind = options->compute_ns < 0 ? DISTRIBUTION_MEASURED : DISTRIBUTION_CONSTANT,
+                         .value_ns = (double)options->compute_ns},
+        .record_spans = !options->no_spans,
+    };
+    return say(rig, node, CONTROL_SETUP, &setup, err);
+}
+
+/* Says `operation` to all (unless it is 0, already said), then hears `answer` from all. */
+static int phase(struct rig *rig, enum control_operation operation, const void *body, enum control_operation answer, int64_t limit_ns,
+                 struct err *err)
+{
+    int64_t deadline_ns = clock_now_ns() + limit_ns;
+    for (int i = 0; i < rig->nodes && operation; i++)
+        if (say(rig, i, operation, body, err) < 0)
+            return -ERR_TRIAL;
+    for (int i = 0; i < rig->nodes; i++) {
+        struct control_listening listening;
+        void *into = answer == CONTROL_LISTENING ? (void *)&listening : answer == CONTROL_REPORT ? &rig->members[i].report : NULL;
+        if (hear(rig, i, answer, into, deadline_ns, err) < 0)
+            return -ERR_TRIAL;
+        if (answer == CONTROL_LISTENING)
+            rig->parameter_count = listening.parameter_count;
+    }
+    return 0;
+}
+
+/* ---- what came out ---- */
+
+static void report_rounds(const struct rig *rig)
+{
+    int64_t begin_ns = 0, total_ns = 0, least_ns = INT64_MAX;
+    for (uint32_t round = 0; round < (uint32_t)rig->options->rounds; round++) {
+        int64_t end_ns = begin_ns;
+        for (int i = 0; i < rig->nodes; i++)
+            end_ns = rig->members[i].report.rounds[round].held_ns > end_ns ? rig->members[i].report.rounds[round].held_ns : end_ns;
+        int64_t took_ns = end_ns - begin_ns;
+        if (rig->options->print_rounds)
+            printf("# round %u: %.3f ms\n", round, (double)took_ns / 1e6);
+        total_ns += took_ns;
+        least_ns = took_ns < least_ns ? took_ns : least_ns;
+        begin_ns = end_ns;
+    }
+    printf("# %" PRId64 " rounds, mean %.3f ms, least %.3f ms\n", rig->options->rounds,
+           (double)total_ns / 1e6 / (double)rig->options->rounds, (double)least_ns / 1e6);
+    for (int i = 0; i < rig->nodes; i++) {
+        const struct control_report *report = &rig->members[i].report;
+        const struct node_counters *counters = &report->counters;
+        printf("# node %d: %u spans (%" PRIu64 " lost), sent %" PRIu64 " B in %" PRIu64 " messages, %" PRIu64 " retransmits, %" PRIu64
+               " checks, %" PRIu64 " overruns, gradient %.3f ms, latest timer %.3f ms, private %" PRIu64 " KiB\n",
+               i, report->span_count, counters->spans_lost, counters->sent_payload_bytes, counters->sent_messages,
+               counters->tcp_retransmits, counters->checks, counters->overruns, counters->gradient_mean_ns / 1e6,
+               (double)counters->timer_late_max_ns / 1e6, counters->private_bytes >> 10);
+        for (uint32_t k = 0; k < report->evaluation_count; k++)
+            printf("# node %d: after %u rounds loss %.4f, accuracy %.4f\n", i, report->evaluations[k].round, report->evaluations[k].loss,
+                   report->evaluations[k].accuracy);
+    }
+}
+
+/* What all workers of a scheme send together in a round, in gradients; 0: not known here. */
+static const struct expectation {
+    const char *scheme;
+    double (*gradients)(int workers);
+} expectations[];
+
+static double ring_gradients(int workers)
+{
+    return 2.0 * (workers - 1);
+}
+static double server_gradients(int workers)
+{
+    return workers;
+}
+static double naive_gradients(int workers)
+{
+    return (double)workers * (workers - 1);
+}
+static const struct expectation expectations[] = {
+    {"ring", ring_gradients}, {"ps-sync", server_gradients}, {"naive", naive_gradients}, {NULL, NULL}};
+
+static void check_bytes(const struct rig *rig)
+{
+    const struct expectation *row = expectations;
+    while (row->scheme && strcmp(row->scheme, rig->scheme->name) != 0)
+        row++;
+    if (!row->scheme)
+        return;
+    uint64_t sent = 0;
+    for (int i = 0; i < rig->workers; i++)
+        sent += rig->members[i].report.counters.sent_payload_bytes;
+    double expected =
+        row->gradients(rig->workers) * (double)rig->options->rounds * (double)rig->parameter_count * (double)sizeof(float);
+    printf("# workers sent %" PRIu64 " B, expected %.0f B\n", sent, expected);
+    check((double)sent == expected, "the workers sent as many bytes as the formula says");
+}
+
+static void check_reports(const struct rig *rig)
+{
+    bool rounds = true, digests = true, sums = true, checked = rig->options->gradients == GRADIENTS_NONE;
+    const uint8_t *digest = NULL;
+    for (int i = 0; i < rig->nodes; i++) {
+        const struct control_report *report = &rig->members[i].report;
+        rounds &= report->round_count == (uint32_t)rig->options->rounds;
+        sums &= report->counters.check_failures == 0;
+        checked |= report->counters.checks > 0 || rig->options->model != MODEL_SYNTHETIC;
+        if (report->model_sha256_bytes == 0)
+            continue;
+        digest = digest ? digest : report->model_sha256;
+        digests &= memcmp(digest, report->model_sha256, report->model_sha256_bytes) == 0;
+    }
+    check(rounds, "every node held the model of every round");
+    if (rounds)
+        report_rounds(rig);
+    check(sums && checked, "values were checked and none differed");
+    if (!(rig->scheme->flags & SCHEME_ASYNCHRONOUS) && rig->options->gradients == GRADIENTS_REAL)
+        check(digest && digests, "all nodes end with the same vector");
+    check_bytes(rig);
+}
+
+static bool all_exit(struct rig *rig)
+{
+    bool good = true;
+    struct err err;
+    for (int i = 0; i < rig->nodes; i++)
+        good &= say(rig, i, CONTROL_QUIT, NULL, &err) == 0;
+    for (int i = 0; i < rig->nodes; i++) {
+        struct process_exit how = {0};
+        char text[64];
+        if (process_wait(&rig->members[i].process, &how, &err) < 0 || !how.exited || how.status != 0) {
+            printf("# node %d ended with %s\n", i, process_describe(text, sizeof(text), &how));
+            good = false;
+        }
+    }
+    return good;
+}
+
+static int run(struct rig *rig, struct err *err)
+{
+    int64_t begin_ns = clock_now_ns();
+    for (int i = 0; i < rig->nodes; i++)
+        if (start_agent(rig, i, err) < 0 || send_setup(rig, i, err) < 0)
+            return -ERR_TRIAL;
+    if (phase(rig, 0, NULL, CONTROL_LISTENING, 60 * NS_PER_S, err) < 0)
+        return -ERR_TRIAL;
+    int64_t listening_ns = clock_now_ns();
+    if (phase(rig, CONTROL_CONNECT, NULL, CONTROL_READY, 15 * NS_PER_S, err) < 0)
+        return -ERR_TRIAL;
+    printf("# %d agents listening after %.2f ms, connected after %.2f ms more\n", rig->nodes, (double)(listening_ns - begin_ns) / 1e6,
+           (double)(clock_now_ns() - listening_ns) / 1e6);
+    struct control_start start = {.start_ns = clock_now_ns() + 20 * NS_PER_MS};
+    if (phase(rig, CONTROL_START, &start, CONTROL_DONE, 300 * NS_PER_S, err) < 0)
+        return -ERR_TRIAL;
+    return phase(rig, CONTROL_COLLECT, NULL, CONTROL_REPORT, 60 * NS_PER_S, err);
+}
+
+static int set_parameters(struct rig *rig, char **words, int count, struct err *err)
+{
+    for (int i = 0; i < rig->scheme->param_count; i++)
+        rig->values[i].value = rig->scheme->params[i].standard;
+    for (int w = 0; w < count; w++) {
+        char *equals = strchr(words[w], '=');
+        int i = 0;
+        while (equals && i < rig->scheme->param_count &&
+               (strncmp(rig->scheme->params[i].name, words[w], (size_t)(equals - words[w])) != 0 ||
+                rig->scheme->params[i].name[equals - words[w]] != '\0'))
+            i++;
+        if (!equals || i == rig->scheme->param_count)
+            return err_set(err, ERR_USAGE, "'%s' is not PARAMETER=VALUE of scheme '%s'", words[w], rig->scheme->name);
+        const struct param *param = &rig->scheme->params[i];
+        if (units_parse_number(equals + 1, param->minimum, param->maximum, &rig->values[i].value, err) < 0)
+            return err_wrap(err, "parameter %s", param->name);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    char agent[PATH_MAX];
+    char *slash = strstr(argv[0], "tests/netns/");
+    snprintf(agent, sizeof(agent), "%.*slaggard-agent", slash ? (int)(slash - argv[0]) : 0, argv[0]);
+    struct loopback_options options = {.scheme = "ring",
+                                       .size = "1MiB",
+                                       .agent = agent,
+                                       .model = MODEL_SYNTHETIC,
+                                       .workers = 4,
+                                       .rounds = 10,
+                                       .batch = 32,
+                                       .hidden = 64,
+                                       .port = 7700,
+                                       .compute_ns = -1,
+                                       .seed = 1};
+    struct err err = {0};
+    int positionals = 0;
+    int parsed = options_parse(&options_table, argc, argv, &options, &positionals, &err);
+    cleanup(release) struct rig rig = {.options = &options, .arena = arena_new(), .scheme = scheme_find(options.scheme)};
+    if (parsed == 1)
+        return 0;
+    if (parsed == 0 && !rig.scheme)
+        parsed = err_set(&err, ERR_USAGE, "there is no scheme '%s'", options.scheme);
+    if (parsed == 0)
+        parsed = set_parameters(&rig, argv, positionals, &err);
+    if (parsed < 0) {
+        fprintf(stderr, "agents_loopback: %s\n", err.text);
+        return 2;
+    }
+    double values[SCHEME_PARAMS_MAX] = {0};
+    for (int i = 0; i < rig.scheme->param_count; i++)
+        values[i] = rig.values[i].value;
+    rig.workers = (int)options.workers;
+    rig.nodes = rig.workers + scheme_servers(rig.scheme, rig.workers, values);
+    if (rig.nodes > NODES_MAX)
+        rig.nodes = NODES_MAX;
+    for (int i = 0; i < NODES_MAX; i++)
+        rig.members[i] = (struct member){.process = PROCESS_NONE, .fd = -1};
+
+    bool good = run(&rig, &err) == 0;
+    check(good, "every agent set up, connected, ran its rounds and reported");
+    if (good) {
+        check_reports(&rig);
+        check(all_exit(&rig), "every agent ends with status 0 when told to");
+    } else {
+        printf("# %s\n", err.text);
+    }
+    printf("1..%d\n", tests_run);
+    return tests_failed ? 1 : 0;
+}
