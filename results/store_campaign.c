@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "results/digest.h"
 #include "results/store_internal.h"
 
@@ -62,8 +63,20 @@ static int store_environment(struct store *store, const struct environment_fact 
     return 0;
 }
 
+/* The JSON object that the views show as `settings`. */
+static void spell_settings(const struct cell *cell, struct text *out)
+{
+    struct json json = {.out = out};
+    json_begin_object(&json, NULL);
+    for (int i = 0; i < cell->swept_count; i++)
+        json_string(&json, cell->swept[i].path, cell->swept[i].text);
+    json_end_object(&json);
+}
+
 static int store_cell(struct store *store, int64_t campaign_id, const struct cell *cell, const char *settings_text, struct err *err)
 {
+    cleanup(text_free) struct text settings = {0};
+    spell_settings(cell, &settings);
     struct sql_statement *row = store_row(store, ROW_CELL, err);
     if (!row)
         return -ERR_HOST;
@@ -72,6 +85,7 @@ static int store_cell(struct store *store, int64_t campaign_id, const struct cel
     sql_put_text(row, cell->label);
     sql_put_text(row, cell->settings.scheme.name);
     sql_put_integer(row, cell->settings.workers);
+    sql_put_text(row, settings.bytes);
     sql_put_text(row, settings_text);
     if (sql_run(row, err) < 0)
         return -ERR_HOST;

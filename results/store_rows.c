@@ -12,7 +12,7 @@ static const struct {
     [ROW_ENVIRONMENT_FACT] = {"environment_fact", "environment_id, name, value, affects_performance"},
     [ROW_CAMPAIGN] = {"campaign",
                       "name, file_path, file_text, file_sha256, seed, planned_trial_count, started_unix_ns, environment_id"},
-    [ROW_CELL] = {"cell", "campaign_id, number, label, scheme, workers, settings_text"},
+    [ROW_CELL] = {"cell", "campaign_id, number, label, scheme, workers, settings, settings_text"},
     [ROW_CELL_SETTING] = {"cell_setting", "cell_id, position, path, value"},
     [ROW_TRIAL] = {"trial", "uuid, campaign_id, cell_id, arm, block, run_order, seed, world, engine, status, started_unix_ns, "
                             "worker_count, server_count, payload_bytes, warmup_round_count, mtu_bytes, congestion_control"},

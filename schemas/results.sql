@@ -48,6 +48,7 @@ CREATE TABLE cell (
     label TEXT NOT NULL,
     scheme TEXT NOT NULL,
     workers INTEGER NOT NULL,
+    settings TEXT NOT NULL,
     settings_text TEXT NOT NULL,
     UNIQUE (campaign_id, number)
 ) STRICT;

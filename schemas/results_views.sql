@@ -19,11 +19,8 @@ WITH measured AS (
     FROM trial_metric tm JOIN metric m USING (metric_id) GROUP BY tm.trial_id
 )
 SELECT ca.name AS campaign, ca.campaign_id, t.trial_id, t.uuid, ce.cell_id, ce.number AS cell, ce.label, ce.scheme, ce.workers,
-       t.server_count AS servers,
-       (SELECT json_group_object(path, value) FROM
-           (SELECT path, value FROM cell_setting s WHERE s.cell_id = ce.cell_id ORDER BY position)) AS settings,
-       t.arm, t.block, t.run_order, t.seed, t.world, t.engine, t.status, t.reason, t.fidelity, t.fidelity_reason, t.started_unix_ns,
-       t.duration_ns, t.setup_ns, t.fabric_ns, t.payload_bytes, t.parameter_count, t.warmup_round_count,
+       t.server_count AS servers, ce.settings, t.arm, t.block, t.run_order, t.seed, t.world, t.engine, t.status,
+       t.reason, t.fidelity, t.fidelity_reason, t.started_unix_ns, t.duration_ns, t.setup_ns, t.fabric_ns, t.payload_bytes, t.parameter_count, t.warmup_round_count,
        (SELECT count(*) FROM round r WHERE r.trial_id = t.trial_id) AS round_count,
        CAST(round(m.mean) AS INTEGER) AS round_time_mean_ns, CAST(round(m.p50) AS INTEGER) AS round_time_p50_ns,
        CAST(round(m.p90) AS INTEGER) AS round_time_p90_ns, CAST(round(m.p99) AS INTEGER) AS round_time_p99_ns,

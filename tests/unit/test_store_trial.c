@@ -1,0 +1,374 @@
+/* test_store_trial.c: what a trial writes, that it comes whole or not at all, and the numbers of the views against hand-computed ones. */
+#include "results_fixture.h"
+
+static void a_campaign_is_stored_with_its_file_and_host(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+    assert_asked_text(fixture, "SELECT name FROM campaign", "tiny");
+    assert_asked_text(fixture, "SELECT seed FROM campaign", "18446744073709551615");
+    assert_asked_text(fixture, "SELECT file_sha256 FROM campaign", /* FIPS 180-4: "abc" */
+                      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_asked(fixture, "SELECT count(*) FROM environment_fact WHERE affects_performance = 1", 2);
+    assert_asked(fixture, "SELECT value IS NULL FROM environment_fact WHERE name = 'governor'", 1);
+    assert_asked_text(fixture, "SELECT settings FROM trials WHERE cell = 1",
+                      "{\"scheme\":\"backup(backups=1)\",\"workers\":\"4\",\"topology.link.delay\":\"250us\"}");
+    assert_asked_text(fixture, "SELECT settings_text FROM cell WHERE number = 1", "scheme: backup\n");
+}
+
+static void the_fingerprint_ignores_order_and_information(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err = {0};
+    int64_t id;
+    static const char *const settings_texts[] = {"", ""};
+    const struct plan plan = {.name = "n", .file_path = "f", .file_text = "", .cells = fixture_cells, .cell_count = 2};
+    static const struct environment_fact same[2][2] = {{{"a", "1", true}, {"b", "2", true}}, {{"b", "2", true}, {"a", "1", true}}};
+    static const struct environment_fact more[] = {{"a", "1", true}, {"load", "9", false}, {"b", "2", true}};
+    static const struct environment_fact other[] = {{"a", "1", true}, {"b", "3", true}};
+    fixture_open(fixture, NULL);
+    must(store_campaign(fixture->store, &plan, settings_texts, same[0], 2, &id, &err), &err);
+    must(store_campaign(fixture->store, &plan, settings_texts, same[1], 2, &id, &err), &err);
+    must(store_campaign(fixture->store, &plan, settings_texts, more, 3, &id, &err), &err);
+    assert_asked(fixture, "SELECT count(DISTINCT fingerprint) FROM environment", 1);
+    must(store_campaign(fixture->store, &plan, settings_texts, other, 2, &id, &err), &err);
+    assert_asked(fixture, "SELECT count(DISTINCT fingerprint) FROM environment", 2);
+}
+
+static void a_trial_row_says_what_ran(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+    assert_asked(fixture, "SELECT count(DISTINCT uuid) FROM trials", 11);
+    assert_asked(fixture, "SELECT count(*) FROM trials WHERE uuid LIKE '________-____-4___-____-____________'", 11);
+    assert_asked_text(fixture, "SELECT group_concat(block, ' ') FROM trials WHERE cell = 0", "4 0 6 3 1 5 2");
+    assert_asked_text(fixture, "SELECT seed FROM trials WHERE cell = 0 AND block = 6", "1006");
+    assert_asked_text(fixture, "SELECT world || ' ' || engine FROM trials WHERE cell = 0 AND block = 6", "emulated relay");
+    assert_asked(fixture, "SELECT setup_ns - fabric_ns FROM trials WHERE cell = 0 AND block = 6", 100e6);
+    assert_asked(fixture, "SELECT payload_bytes + parameter_count FROM trials WHERE cell = 0 AND block = 6", 1250000);
+    assert_asked(fixture, "SELECT round_count FROM trials WHERE cell = 0 AND block = 6", 4);
+    assert_asked_text(
+        fixture, "SELECT group_concat(name || ' ' || role || ' ' || coalesce(address, '-'), ', ') FROM node WHERE trial_id = 1",
+        "w0 worker 10.0.0.2, w1 worker 10.0.0.3, w2 worker 10.0.0.4, w3 worker 10.0.0.5, router router -");
+}
+
+static void a_failed_trial_keeps_its_reason_and_has_no_verdict(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+    assert_asked_text(fixture, "SELECT reason FROM trials WHERE status = 'failed'", "agent w2: exit status 3");
+    assert_asked(fixture, "SELECT count(*) FROM trials WHERE status = 'failed' AND fidelity IS NULL AND round_time_p50_ns IS NULL",
+                 1);
+    assert_asked(fixture, "SELECT count(*) FROM trials WHERE status = 'failed' AND digest IS NULL", 1);
+}
+
+/* The last thing that is written breaks a key: nothing of the trial may be there, and it may still fail in order. */
+static void a_trial_comes_whole_or_not_at_all(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    struct err err = {0};
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    int64_t trial_id = fixture_begin(fixture, 0, 0, "");
+    fixture_content(&content, 0);
+    struct evaluation_record twice[2] = {content.evaluations[1], content.evaluations[1]};
+    content.nodes[3].evaluations = twice;
+    content.nodes[3].evaluation_count = 2;
+    assert_int_equal(store_trial_end(fixture->store, trial_id, &content.end, &err), -ERR_HOST);
+    assert_non_null(strstr(err.text, "the evaluation of node 3 after round 4"));
+    assert_non_null(strstr(err.text, "UNIQUE constraint failed"));
+    static const char *const tables[] = {"round",        "round_held",   "span",       "evaluation",  "link_readback",
+                                         "link_counter", "node_counter", "link_check", "trial_metric"};
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        char query[64];
+        snprintf(query, sizeof(query), "SELECT count(*) FROM %s", tables[i]);
+        assert_asked(fixture, query, 0);
+    }
+    assert_asked_text(fixture, "SELECT status FROM trial", "running");
+    assert_asked(fixture, "SELECT digest IS NULL AND duration_ns IS NULL FROM trial", 1);
+    fixture_end(fixture, trial_id, &(struct trial_end){.status = TRIAL_FAILED, .reason = err.text});
+    assert_asked_text(fixture, "SELECT status FROM trial", "failed");
+}
+
+static void an_unknown_cell_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err = {0};
+    int64_t trial_id = -1;
+    const struct trial_plan plan = {.cell = 5};
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    assert_int_equal(
+        store_trial_begin(fixture->store,
+                          &(struct trial_begin){.campaign_id = fixture->campaign_id, .plan = &plan, .topology = &fixture_topology},
+                          &trial_id, &err),
+        -ERR_HOST);
+    assert_non_null(strstr(err.text, "has no cell 5"));
+    assert_int_equal(trial_id, -1);
+    assert_asked(fixture, "SELECT count(*) FROM trial", 0);
+}
+
+static void percentiles_of_a_trial(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+    assert_asked(fixture, "SELECT round_time_mean_ns FROM trials WHERE cell = 0 AND block = 1", 24333333);
+    assert_asked(fixture, "SELECT round_time_p50_ns FROM trials WHERE cell = 0 AND block = 1", 21000000);
+    assert_asked(fixture, "SELECT round_time_p90_ns FROM trials WHERE cell = 0 AND block = 1", 37000000);
+    assert_asked(fixture, "SELECT round_time_p99_ns FROM trials WHERE cell = 0 AND block = 1", 40600000);
+    assert_asked(fixture, "SELECT round_time_maximum_ns FROM trials WHERE cell = 0 AND block = 1", 41000000);
+    assert_asked(fixture, "SELECT prediction_ratio FROM trials WHERE cell = 0 AND block = 1", (70.0 / 3 + 1) / 20);
+    assert_asked(fixture, "SELECT accuracy FROM trials WHERE cell = 0 AND block = 1", 0.51);
+    assert_asked_text(fixture, "SELECT typeof(round_time_p50_ns) FROM trials WHERE cell = 0 AND block = 1", "integer");
+}
+
+static void cells_are_over_trials(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+    fixture_close(fixture);
+#define CELL_0(column, expected) assert_asked(fixture, "SELECT " column " FROM cells WHERE scheme = 'ring'", expected)
+    CELL_0("trials", 6); /* k = 0, 1, 2, 4, 5, 6 */
+    CELL_0("void", 1);
+    CELL_0("failed", 0);
+    CELL_0("workers", 4);
+    CELL_0("round_time_p50_ns", 23000000); /* 20 21 22 24 25 26 */
+    CELL_0("round_time_low_ns", 20000000);
+    CELL_0("round_time_high_ns", 26000000);
+    CELL_0("round_time_interval_reason IS NULL", 1);
+    CELL_0("round_time_mean_ns", 26333333); /* 70/3 + 18/6 */
+    CELL_0("round_time_p90_ns", 39000000);
+    CELL_0("round_time_p99_ns", 42600000);
+    CELL_0("predicted_round_ns", 20000000);
+    CELL_0("predicted_measured_round_ns", 25000000);
+    CELL_0("prediction_ratio", (70.0 / 3 + 3) / 20);
+    CELL_0("prediction_measured_ratio", (70.0 / 3 + 3) / 25);
+    CELL_0("algbw_bytes_per_second", 1e6 / ((70.0 / 3 + 3) * 1e-3));
+    CELL_0("busbw_bytes_per_second", 1.5 * 1e6 / ((70.0 / 3 + 3) * 1e-3));
+    CELL_0("accuracy", 0.53);
+    CELL_0("loss", 0.97);
+    assert_asked_text(fixture, "SELECT fidelity FROM cells WHERE scheme = 'ring'", "void 1/7, degraded 1/7");
+    assert_asked_text(fixture, "SELECT typeof(round_time_p50_ns) || typeof(predicted_round_ns) FROM cells WHERE scheme = 'ring'",
+                      "integerinteger");
+#define CELL_1(column, expected) assert_asked(fixture, "SELECT " column " FROM cells WHERE scheme = 'backup'", expected)
+    CELL_1("trials", 2);
+    CELL_1("failed", 1);
+    CELL_1("round_time_p50_ns", 20500000);
+    CELL_1("round_time_low_ns IS NULL AND round_time_high_ns IS NULL", 1);
+    CELL_1("predicted_round_ns IS NULL AND prediction_ratio IS NULL", 1);
+    CELL_1("busbw_bytes_per_second IS NULL", 1);
+    assert_asked_text(fixture, "SELECT round_time_interval_reason FROM cells WHERE scheme = 'backup'",
+                      "too few trials: 2, 6 are needed");
+    assert_asked_text(fixture, "SELECT prediction_reason FROM cells WHERE scheme = 'backup'",
+                      "backup without cancelling has no formula");
+    assert_asked_text(fixture, "SELECT fidelity FROM cells WHERE scheme = 'backup'", "faithful");
+    assert_asked(fixture,
+                 "SELECT count(*) FROM cell_metrics WHERE scheme = 'ring' AND metric = 'round_time_ns.max' AND median = 43000000",
+                 1);
+}
+
+static void arms_are_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    for (int k = 0; k < 4; k++) {
+        fixture_content(&content, k);
+        fixture_end(fixture, fixture_begin(fixture, 0, k, k < 2 ? "old" : "new"), &content.end);
+    }
+    assert_asked(fixture, "SELECT round_time_p50_ns FROM cells WHERE arm = 'old'", 20500000);
+    assert_asked(fixture, "SELECT round_time_p50_ns FROM cells WHERE arm = 'new'", 22500000);
+}
+
+static void straggling_is_behind_the_fastest(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+#define WORKER(node, column, expected)                                                                                             \
+    assert_asked(fixture, "SELECT " column " FROM workers WHERE trial_id = 1 AND node_name = '" node "'", expected)
+    WORKER("w0", "straggling_mean_ns", 0);
+    WORKER("w0", "compute_mean_ns", 3666667);    /* 3 + 2, 3, 3 ms: parts are summed */
+    WORKER("w1", "straggling_mean_ns", 3333333); /* 1, 4, 5 ms */
+    WORKER("w1", "straggling_p50_ns", 4000000);
+    WORKER("w1", "straggling_p99_ns", 4980000);
+    WORKER("w3", "round_count", 2); /* round 2 was cancelled: 3, 11 ms */
+    WORKER("w3", "straggling_mean_ns", 7000000);
+    WORKER("w3", "straggling_p50_ns", 7000000);
+    WORKER("w3", "straggling_p99_ns", 10920000);
+    WORKER("w3", "straggling_maximum_ns", 11000000);
+}
+
+static void rounds_spans_and_curves(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture); /* trial 2 has k = 0 */
+    assert_asked_text(
+        fixture,
+        "SELECT group_concat(round || ':' || warmup || ':' || (round_time_ns / 1000000), ' ') FROM rounds WHERE trial_id = 2",
+        "0:1:99 1:0:10 2:0:20 3:0:40");
+    assert_asked_text(fixture, "SELECT slowest_node_name FROM rounds WHERE trial_id = 2 AND round = 1", "w3");
+    assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial_id = 2", FIXTURE_WORKERS * FIXTURE_SPANS);
+    assert_asked(
+        fixture,
+        "SELECT count(*) FROM spans WHERE trial_id = 2 AND cancelled = 1 AND node_name = 'w3' AND round = 2 AND NOT overrun", 1);
+    assert_asked(fixture, "SELECT sum(moved_bytes) FROM spans WHERE trial_id = 2 AND kind = 'send' AND peer_name = 'w0'", 1500);
+    assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial_id = 2 AND kind = 'compute' AND peer IS NULL AND warmup", 4);
+    assert_asked(fixture, "SELECT held_ns FROM round_held WHERE trial_id = 2 AND node = 3 AND round = 0", 99000000);
+    assert_asked_text(
+        fixture,
+        "SELECT group_concat(round || ':' || (at_ns / 1000000) || ':' || accuracy, ' ') FROM learning_curves WHERE trial_id = 2",
+        "0:0:0.1 4:169:0.5");
+}
+
+static void links_asked_read_back_and_measured(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+#define FORWARD "FROM links WHERE trial_id = 2 AND link_name = 'w0-router' AND direction = 'forward'"
+#define BACKWARD "FROM links WHERE trial_id = 2 AND link_name = 'w0-router' AND direction = 'backward'"
+    assert_asked(fixture, "SELECT count(*) FROM links WHERE trial_id = 2", 2 * FIXTURE_LINKS);
+    assert_asked_text(fixture, "SELECT from_name || '>' || to_name " FORWARD, "w0>router");
+    assert_asked_text(fixture, "SELECT from_name || '>' || to_name " BACKWARD, "router>w0");
+    assert_asked(fixture, "SELECT asked_rate_bps = read_back_rate_bps AND asked_queue_bytes = read_back_limit_bytes " FORWARD, 1);
+    assert_asked(fixture, "SELECT asked_rate_bps IS NULL AND asked_queue_bytes IS NULL AND read_back_rate_bps IS NULL " BACKWARD,
+                 1);
+    assert_asked(fixture, "SELECT measured_goodput_bps " FORWARD, 9.5e8);
+    assert_asked(fixture, "SELECT measured_delay_mean_ns " FORWARD, 251000);
+    assert_asked(fixture,
+                 "SELECT measured_delay_mean_ns IS NULL AND measured_goodput_bps IS NULL AND NOT within_tolerance " BACKWARD, 1);
+    assert_asked_text(fixture, "SELECT measurement_reason " BACKWARD, "no probe arrived");
+    assert_asked_text(fixture, "SELECT measurement_reason FROM links WHERE trial_id = 2 AND link = 1 LIMIT 1",
+                      "this link was not measured");
+    assert_asked(fixture, "SELECT lateness_p99_ns " FORWARD, 2000);
+    assert_asked(fixture, "SELECT lateness_p99_ns IS NULL AND backlog_bytes IS NULL AND queue_drop_count = 2 " BACKWARD, 1);
+}
+
+static void predictions_have_parts_or_a_reason(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_fill(fixture);
+    assert_asked(fixture,
+                 "SELECT predicted_round_ns - predicted_compute_ns - predicted_latency_ns - predicted_bandwidth_ns - "
+                 "predicted_reduce_ns FROM predictions WHERE trial_id = 2 AND basis = 'asked'",
+                 0);
+    assert_asked(fixture, "SELECT prediction_ratio FROM predictions WHERE trial_id = 2 AND basis = 'measured'", 70.0 / 3 / 25);
+    assert_asked(
+        fixture,
+        "SELECT count(*) FROM predictions WHERE scheme = 'backup' AND predicted_round_ns IS NULL AND predicted_compute_ns IS NULL",
+        4);
+}
+
+static void undefined_is_null_with_a_reason(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    fixture_content(&content, 0); /* trial 1: diverged */
+    content.evaluations[1].loss = NAN;
+    content.nodes[0].counters.gradient_mean_ns = NAN;
+    fixture_end(fixture, fixture_begin(fixture, 0, 0, ""), &content.end);
+    assert_asked(fixture, "SELECT loss IS NULL FROM trials", 1);
+    assert_asked_text(fixture, "SELECT loss_reason FROM trials", "not a finite number: training diverged");
+    assert_asked(fixture, "SELECT accuracy FROM trials", 0.5);
+    assert_asked_text(fixture, "SELECT reason FROM learning_curves WHERE round = 4",
+                      "the loss is not a finite number: training diverged");
+    assert_asked(fixture,
+                 "SELECT gradient_mean_ns IS NULL AND idle_gradient_ns = 1200 AND blas IS NULL FROM node_counter WHERE node = 0",
+                 1);
+    assert_asked(fixture, "SELECT gradient_mean_ns FROM node_counter WHERE node = 1", 1235);
+    assert_asked(fixture, "SELECT model_sha256 LIKE 'abcd0000%' AND length(model_sha256) = 64 FROM node_counter WHERE node = 1", 1);
+    fixture_content(&content, 0); /* trial 2: only warm-up, nothing evaluated, an infinite prediction */
+    content.end.round_count = 1;
+    content.nodes[0].evaluation_count = 0;
+    content.predicted_measured.round_ns = INFINITY;
+    fixture_end(fixture, fixture_begin(fixture, 0, 1, ""), &content.end);
+    assert_asked_text(fixture, "SELECT round_time_reason FROM trials WHERE trial_id = 2", "no round was measured");
+    assert_asked_text(fixture, "SELECT loss_reason FROM trials WHERE trial_id = 2", "nothing was evaluated");
+    assert_asked_text(fixture, "SELECT prediction_reason FROM predictions WHERE trial_id = 2 AND basis = 'measured'",
+                      "the formula gave no finite time");
+}
+
+static void several_evaluating_nodes_are_averaged(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    fixture_content(&content, 0);
+    const struct evaluation_record other = {.round = 4, .at_ns = MS(200), .loss = 2, .accuracy = 0.7, .sample_count = 100};
+    content.nodes[1].evaluations = &other;
+    content.nodes[1].evaluation_count = 1;
+    fixture_end(fixture, fixture_begin(fixture, 0, 0, ""), &content.end);
+    assert_asked(fixture, "SELECT accuracy FROM trials", 0.6);
+    assert_asked(fixture, "SELECT loss FROM trials", 1.5);
+    assert_asked(fixture, "SELECT accuracy FROM learning_curves WHERE round = 4 AND node_count = 2 AND at_ns = 200000000", 0.6);
+}
+
+static void the_digest_is_of_the_content(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    for (int variant = 0; variant < 6; variant++) {
+        fixture_content(&content, 0);
+        if (variant == 1) /* what does not belong to the content */
+            content.end.setup_ns = content.end.duration_ns = 1;
+        else if (variant == 2)
+            content.spans[2][1].end_ns++;
+        else if (variant == 3)
+            content.spans[2][1].flags ^= SPAN_OVERRUN;
+        else if (variant == 4)
+            content.rounds[3].end_ns++;
+        else if (variant == 5)
+            content.evaluations[1].accuracy += 1e-15;
+        fixture_end(fixture, fixture_begin(fixture, variant % 2, variant, ""), &content.end);
+    }
+    assert_asked(fixture, "SELECT count(*) FROM trial WHERE length(digest) = 64", 6);
+    assert_asked(fixture, "SELECT count(DISTINCT digest) FROM trial", 5);
+    assert_asked(fixture, "SELECT a.digest = b.digest FROM trial a, trial b WHERE a.trial_id = 1 AND b.trial_id = 2", 1);
+}
+
+static void events_belong_to_a_campaign_or_a_trial(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err = {0};
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    must(store_event(fixture->store, fixture->campaign_id, 0, "verify", "8 links were measured", &err), &err);
+    int64_t trial_id = fixture_begin(fixture, 0, 0, "");
+    must(store_event(fixture->store, fixture->campaign_id, trial_id, "peer-lost", "w2 was lost in round 3", &err), &err);
+    assert_asked(fixture, "SELECT count(*) FROM event WHERE trial_id IS NULL AND kind = 'verify' AND at_unix_ns > 0", 1);
+    assert_asked_text(fixture, "SELECT text FROM event WHERE trial_id = 1", "w2 was lost in round 3");
+    assert_int_equal(store_event(fixture->store, 99, 0, "x", "y", &err), -ERR_HOST); /* no such campaign */
+    assert_non_null(strstr(err.text, "FOREIGN KEY"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_campaign_is_stored_with_its_file_and_host),
+        TEST(the_fingerprint_ignores_order_and_information),
+        TEST(a_trial_row_says_what_ran),
+        TEST(a_failed_trial_keeps_its_reason_and_has_no_verdict),
+        TEST(a_trial_comes_whole_or_not_at_all),
+        TEST(an_unknown_cell_is_an_error),
+        TEST(percentiles_of_a_trial),
+        TEST(cells_are_over_trials),
+        TEST(arms_are_apart),
+        TEST(straggling_is_behind_the_fastest),
+        TEST(rounds_spans_and_curves),
+        TEST(links_asked_read_back_and_measured),
+        TEST(predictions_have_parts_or_a_reason),
+        TEST(undefined_is_null_with_a_reason),
+        TEST(several_evaluating_nodes_are_averaged),
+        TEST(the_digest_is_of_the_content),
+        TEST(events_belong_to_a_campaign_or_a_trial),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
