@@ -45,7 +45,7 @@ struct compute {
     uint64_t works;
     /* Shared with it. */
     pthread_t thread;
-    sem_t wake;
+    sem_t wake, running;
     int event_fd;
     struct work job;
     int64_t job_begin_ns, job_end_ns;
@@ -72,6 +72,7 @@ static void on_layer(void *context, int layer)
 static void *thread_main(void *context)
 {
     struct compute *compute = context;
+    sem_post(&compute->running);
     for (;;) {
         while (sem_wait(&compute->wake) < 0 && errno == EINTR) {
         }
@@ -319,6 +320,7 @@ struct compute *emulated_compute_new(struct emulated *emulated, struct err *err)
     }
     compute->timer = loop_timer(emulated->options.loop, on_timer, compute);
     sem_init(&compute->wake, 0, 0);
+    sem_init(&compute->running, 0, 0);
     return compute;
 }
 
@@ -332,6 +334,8 @@ int emulated_compute_thread(struct compute *compute, struct err *err)
     if (error)
         return err_set_errno(err, ERR_HOST, error, "cannot start the compute thread");
     compute->has_thread = true;
+    while (sem_wait(&compute->running) < 0 && errno == EINTR) { /* its first system calls come before the sandbox closes */
+    }
     return 0;
 }
 
@@ -346,5 +350,6 @@ void emulated_compute_free(struct compute *compute)
         pthread_join(compute->thread, NULL);
     }
     sem_destroy(&compute->wake);
+    sem_destroy(&compute->running);
     close_fd(&compute->event_fd);
 }
