@@ -95,9 +95,8 @@ static int check_slow(const struct cell_check *check)
         const struct yaml_value *at = yaml_document_child(entry, "workers")->first;
         for (int w = 0; w < settings->slow[i].worker_count; w++, at = at->next)
             if (settings->slow[i].workers[w] >= settings->workers)
-                return campaign_fail(&check->reading->reader, at, "compute.slow",
-                                     "there is no worker %d, the %d of them count from 0", settings->slow[i].workers[w],
-                                     settings->workers);
+                return campaign_fail(&check->reading->reader, at, "compute.slow", "found worker %d, here the workers are 0 to %d",
+                                     settings->slow[i].workers[w], settings->workers - 1);
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* campaign_dump.c: the effective settings as text that reads back, and the field table for people. */
+/* campaign_dump.c: the effective settings as text that reads back, and the field table for people: in a terminal and in the manual. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "campaign.h"
@@ -25,5 +25,30 @@ void campaign_print_fields(struct text *out)
                     : field->required ? "none, it must be set"
                                       : "not set",
                     field->fixed ? "; cannot be swept" : "");
+    }
+}
+
+static void add_cell(const char *text, struct text *out)
+{
+    for (; *text; text++)
+        text_printf(out, "%s%c", *text == '|' ? "\\" : "", *text);
+}
+
+void campaign_fields_markdown(struct text *out)
+{
+    text_add(out, "| field | allowed | default | meaning |\n| --- | --- | --- | --- |\n");
+    for (int i = 0; i < campaign_field_count; i++) {
+        const struct campaign_field *field = &campaign_fields[i];
+        cleanup(text_free) struct text allowed = {0};
+        campaign_field_operations(field)->allowed(field, &allowed);
+        text_printf(out, "| `%s`%s | ", field->path, field->fixed ? " (not swept)" : "");
+        add_cell(allowed.bytes, out);
+        text_printf(out, " | %s%s%s | ", field->standard ? "`" : "",
+                    field->standard   ? field->standard
+                    : field->required ? "required"
+                                      : "",
+                    field->standard ? "`" : "");
+        add_cell(field->help, out);
+        text_add(out, " |\n");
     }
 }

@@ -1,12 +1,10 @@
 /* campaign_field_types.c: how each type of field gets from YAML into struct settings and back; one row of operations a type. */
 #include <assert.h>
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/err.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "campaign_internal.h"
@@ -98,10 +96,10 @@ static int read_seed(const struct reader *reader, const struct campaign_field *f
     int status = campaign_need_scalar(reader, value, key);
     if (status < 0)
         return status;
-    struct err err;
     uint64_t seed;
-    if (units_parse_unsigned(value->text, 0, UINT64_MAX, &seed, &err) < 0)
-        return campaign_fail(reader, value, key, "%s", err.text);
+    if (units_parse_unsigned(value->text, 0, UINT64_MAX, &seed, NULL) < 0)
+        return campaign_fail(reader, value, key, "found '%s', a whole number from 0 to %llu is needed",
+                             yaml_document_printable(value->text).text, (unsigned long long)UINT64_MAX);
     *(uint64_t *)((char *)settings + field->offset) = seed;
     return 0;
 }
@@ -156,7 +154,7 @@ static int read_string(const struct reader *reader, const struct campaign_field 
     size_t length = strlen(value->text);
     bool good = length <= (size_t)field->length_max;
     for (size_t i = 0; i < length && good; i++)
-        good = field->pattern ? in_pattern(field->pattern, value->text[i]) : !iscntrl((unsigned char)value->text[i]);
+        good = field->pattern ? in_pattern(field->pattern, value->text[i]) : !yaml_document_unprintable(value->text + i);
     if (!good)
         return campaign_fail(reader, value, key, "found '%s', allowed are 1 to %d %s%s", yaml_document_printable(value->text).text,
                              field->length_max, field->pattern ? "of the characters " : "printable characters",

@@ -51,7 +51,7 @@ const struct campaign_field campaign_fields[] = {
      .rule = {.type = VALUE_CHOICE,
               .choices = engine_names,
               .choice_count = ENGINE_NONE,
-              .refused = "which is what auto finds where no link has a delay"},
+              .refused = "that is what auto chooses where no link has a delay"},
      .standard = "auto",
      .help = "what delays packets: the kernel's netem, or the user-space relay; auto takes netem where the kernel has it"},
     {.path = "topology.shape",
@@ -65,7 +65,7 @@ const struct campaign_field campaign_fields[] = {
      MEMBER(link.rate_bps),
      .rule = {.type = VALUE_RATE, .minimum = 8e3, .maximum = 400e9, .zero = "unlimited", .bare_zero = true, .example = "1gbit"},
      .standard = "unlimited",
-     .help = "of each link, in each direction, a second, counted in Ethernet frames"},
+     .help = "bits a second over each link, in each direction; Ethernet frames count"},
     {.path = "topology.link.delay",
      .type = FIELD_VALUE,
      MEMBER(link.delay_ns),
@@ -267,11 +267,13 @@ int campaign_field_unknown(const struct reader *reader, const struct yaml_value 
     if (!*prefix)
         candidates[count++] = "matrix";
     const char *near = campaign_suggest(reader->arena, key, candidates, count);
-    for (int i = 0; i < campaign_field_count && !*near; i++) {
+    bool found = *near != '.';
+    for (int i = 0; i < campaign_field_count && !found; i++) {
         const char *dot = strrchr(campaign_fields[i].path, '.');
-        if (strcmp(dot ? dot + 1 : campaign_fields[i].path, key) == 0)
+        found = dot && strcmp(dot + 1, key) == 0;
+        if (found)
             near = arena_printf(reader->arena, ", did you mean '%s'?", campaign_fields[i].path);
     }
     return campaign_fail_key(reader, value, NULL, "unknown key '%s%s'%s%s", prefix, yaml_document_printable(key).text, near,
-                             *near ? "" : " (`laggard fields` lists them)");
+                             found ? "" : " `laggard fields` lists the known ones");
 }

@@ -29,7 +29,7 @@ int campaign_fail(const struct reader *reader, const struct yaml_value *at, cons
 /* The same, at the place of the value's key. */
 int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* ", did you mean 'x'?" for the nearest of the candidates, or "". */
+/* ", did you mean 'x'?" for the nearest of the candidates, or ".": a sentence may follow. */
 const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count);
 /* Refuses lists, mappings and nulls where one value is needed. */
 int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key);
@@ -110,6 +110,7 @@ struct field_operations {
     bool composite;       /* parts of the value have dotted paths too: scheme.segment */
     const char *name_key; /* composite: a bare word is short for {name_key: word} */
 };
+void campaign_fields_markdown(struct text *out); /* the table in docs/campaign-file.md; campaign_dump.c */
 const struct field_operations *campaign_field_operations(const struct campaign_field *field);
 /* The rows of campaign_special.c and campaign_scheme.c. */
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,

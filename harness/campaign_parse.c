@@ -77,7 +77,7 @@ static int read_base(struct reading *reading)
             status =
                 campaign_field_operations(field)->read(&reading->reader, field, reading->placed[i], field->path, &reading->base);
         else if (status == 0 && !reading->placed[i] && field->required && !matrix_sweeps(reading, field, false))
-            status = campaign_fail(&reading->reader, mapping_of(reading->root, field->path), NULL, "the key '%s' is missing: %s",
+            status = campaign_fail(&reading->reader, mapping_of(reading->root, field->path), NULL, "the key '%s' is missing (%s)",
                                    field->path, field->help);
         if (status < 0)
             return status;

@@ -37,7 +37,7 @@ static int unknown_scheme(const struct reader *reader, const struct yaml_value *
         names[i] = scheme_at(i)->name;
         text_printf(&list, "%s%s", i ? ", " : "", names[i]);
     }
-    return campaign_fail(reader, value, key, "unknown scheme '%s'%s; known are: %s", yaml_document_printable(value->text).text,
+    return campaign_fail(reader, value, key, "unknown scheme '%s'%s Known are: %s", yaml_document_printable(value->text).text,
                          campaign_suggest(reader->arena, value->text, names, (size_t)count), count ? list.bytes : "none");
 }
 
@@ -54,7 +54,7 @@ static int find_parameter(const struct reader *reader, const struct scheme *sche
     if (scheme->param_count == 0)
         return campaign_fail_key(reader, value, key, "unknown parameter '%s': %s takes none",
                                  yaml_document_printable(value->key).text, scheme->name);
-    return campaign_fail_key(reader, value, key, "unknown parameter '%s' of %s%s; known are: %s",
+    return campaign_fail_key(reader, value, key, "unknown parameter '%s' of %s%s Known are: %s",
                              yaml_document_printable(value->key).text, scheme->name,
                              campaign_suggest(reader->arena, value->key, names, (size_t)scheme->param_count), list.bytes);
 }

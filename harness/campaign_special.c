@@ -90,7 +90,7 @@ static int read_parameter(const struct reader *reader, const struct yaml_value *
     }
     cleanup(text_free) struct text list = {0};
     list_parameters(distribution->kind, &list);
-    return campaign_fail_key(reader, value, key, "unknown parameter '%s' of %s%s; known are: %s",
+    return campaign_fail_key(reader, value, key, "unknown parameter '%s' of %s%s Known are: %s",
                              yaml_document_printable(value->key).text, distribution_names[distribution->kind],
                              campaign_suggest(reader->arena, value->key, names, (size_t)count), count ? list.bytes : "none");
 }

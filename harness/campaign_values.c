@@ -45,14 +45,14 @@ int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, 
 const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count)
 {
     const char *near = options_nearest(word, candidates, count);
-    return near ? arena_printf(arena, ", did you mean '%s'?", near) : "";
+    return near ? arena_printf(arena, ", did you mean '%s'?", near) : ".";
 }
 
 int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key)
 {
     if (value->shape != YAML_SHAPE_SCALAR)
         return campaign_fail(reader, value, key, "found a %s, one value is needed",
-                             value->shape == YAML_SHAPE_LIST ? "list" : "mapping");
+                             value->shape == YAML_SHAPE_LIST ? "list (values to sweep stand below 'matrix')" : "mapping");
     if (yaml_document_is_null(value))
         return campaign_fail(reader, value, key, "found nothing, a value is needed");
     return 0;
@@ -132,11 +132,14 @@ static int parse_choice(const struct value_rule *rule, const char *text, double 
     cleanup(text_free) struct text list = {0};
     for (int i = 0; i < count; i++)
         text_printf(&list, "%s%s", i ? ", " : "", rule->choices[i]);
+    const char *verb = count == 1 ? "is" : "are";
     if (known && rule->refused)
-        return err_set(err, ERR_USAGE, "found '%s', %s, allowed is %s", text, rule->refused, list.bytes);
+        return err_set(err, ERR_USAGE, "found '%s': %s. Allowed %s %s", text, rule->refused, verb, list.bytes);
     const char *near = options_nearest(text, rule->choices, (size_t)count);
-    return err_set(err, ERR_USAGE, "found '%s'%s%s%s allowed is %s", yaml_document_printable(text).text,
-                   near ? ", did you mean '" : ",", near ? near : "", near ? "'?" : "", list.bytes);
+    if (near)
+        return err_set(err, ERR_USAGE, "found '%s', did you mean '%s'? Allowed %s %s", yaml_document_printable(text).text, near,
+                       verb, list.bytes);
+    return err_set(err, ERR_USAGE, "found '%s', allowed %s %s", yaml_document_printable(text).text, verb, list.bytes);
 }
 
 /* YAML 1.1 has all of these; 1.2 has two. */
@@ -346,8 +349,6 @@ void campaign_spell_string(const char *string, struct text *out)
     for (const char *c = string; *c; c++) {
         if (*c == '"' || *c == '\\')
             text_printf(out, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            text_printf(out, "\\x%02x", (unsigned char)*c);
         else
             text_add_bytes(out, c, 1);
     }

@@ -29,7 +29,11 @@ static void add_rendering(const struct yaml_value *value, struct text *out)
     static const char *const opening[] = {[YAML_SHAPE_LIST] = "[", [YAML_SHAPE_MAPPING] = "("};
     static const char *const closing[] = {[YAML_SHAPE_LIST] = "]", [YAML_SHAPE_MAPPING] = ")"};
     if (value->shape == YAML_SHAPE_SCALAR) {
-        text_add(out, yaml_document_printable(value->text).text);
+        for (const char *c = value->text; *c; c++) {
+            size_t unprintable = yaml_document_unprintable(c);
+            text_add_bytes(out, unprintable ? "?" : c, 1);
+            c += unprintable ? unprintable - 1 : 0;
+        }
         return;
     }
     const struct yaml_value *child = value->first;
@@ -65,6 +69,13 @@ static const char *render(struct arena *arena, const struct yaml_value *value, i
 }
 
 /* ---- axes ---- */
+
+/* Words and numbers joined by dots: nothing else can be the path of a part. */
+static bool is_dotted(const char *part)
+{
+    return *part && strspn(part, "abcdefghijklmnopqrstuvwxyz0123456789_-.") == strlen(part);
+}
+
 static int find_axis_field(struct reading *reading, const struct yaml_value *list, struct axis *axis)
 {
     const struct reader *reader = &reading->reader;
@@ -77,8 +88,8 @@ static int find_axis_field(struct reading *reading, const struct yaml_value *lis
     for (int i = 0; i < campaign_field_count; i++) {
         const struct campaign_field *field = &campaign_fields[i];
         size_t length = strlen(field->path);
-        if (!campaign_field_operations(field)->composite || strncmp(list->key, field->path, length) != 0 ||
-            list->key[length] != '.')
+        bool is_part = strncmp(list->key, field->path, length) == 0 && list->key[length] == '.';
+        if (!is_part || !campaign_field_operations(field)->composite || !is_dotted(list->key + length + 1))
             continue;
         axis->field = field;
         axis->part = list->key + length + 1;
@@ -307,7 +318,7 @@ static int make_cell(const struct reading *reading, const int *choice, int index
     cell->label = label_of(reading, swept);
 
     struct reading here = *reading;
-    here.reader.cell = reading->axis_count ? cell->label : NULL;
+    here.reader.cell = cell->label;
     const struct yaml_value *values[CAMPAIGN_FIELDS_MAX];
     memcpy(values, reading->placed, (size_t)campaign_field_count * sizeof(*values));
     for (int i = 0; i < reading->axis_count; i++)

@@ -5,6 +5,7 @@
  * pair by pair, which is why their number is bounded too; lists may be as long as the text allows. */
 #include "yaml_document.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,9 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+
+#define DEPTH_TEXT "16"
+static_assert(YAML_DOCUMENT_DEPTH_MAX == 16, "DEPTH_TEXT says the same");
 
 struct loader {
     yaml_parser_t parser;
@@ -48,6 +52,18 @@ static yaml_mark_t mark_of_offset(const struct loader *loader, size_t offset)
     return mark;
 }
 
+static bool is_indented_by_tab(const struct loader *loader, size_t line)
+{
+    const char *start = loader->text, *end = loader->text + loader->length;
+    for (; line > 0 && start; line--) {
+        start = memchr(start, '\n', (size_t)(end - start));
+        start += start != NULL;
+    }
+    while (start && start < end && *start == ' ')
+        start++;
+    return start && start < end && *start == '\t';
+}
+
 static int refuse_syntax(struct loader *loader)
 {
     const yaml_parser_t *parser = &loader->parser;
@@ -59,8 +75,10 @@ static int refuse_syntax(struct loader *loader)
                  parser->problem_offset);
         return refuse(loader, mark_of_offset(loader, parser->problem_offset), sentence);
     }
-    snprintf(sentence, sizeof(sentence), "this is not valid YAML: %s%s%s", parser->problem ? parser->problem : "syntax error",
-             parser->context ? ", " : "", parser->context ? parser->context : "");
+    snprintf(sentence, sizeof(sentence), "this is not valid YAML: %s%s%s%s", parser->problem ? parser->problem : "syntax error",
+             parser->context ? ", " : "", parser->context ? parser->context : "",
+             is_indented_by_tab(loader, parser->problem_mark.line) ? " (the line starts with a tab, YAML is indented with spaces)"
+                                                                   : "");
     return refuse(loader, parser->problem_mark, sentence);
 }
 
@@ -191,7 +209,8 @@ static int read_mapping(struct loader *loader, const yaml_event_t *start, int de
 static int read_value(struct loader *loader, const yaml_event_t *event, int depth, struct yaml_value **out)
 {
     if (depth > YAML_DOCUMENT_DEPTH_MAX)
-        return refuse(loader, event->start_mark, "lists and mappings are nested too deeply here");
+        return refuse(loader, event->start_mark,
+                      "lists and mappings are nested too deeply here (" DEPTH_TEXT " levels are allowed)");
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         return read_scalar(loader, event, out);
@@ -269,16 +288,32 @@ int yaml_document_is_null(const struct yaml_value *value)
     return 0;
 }
 
+size_t yaml_document_unprintable(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    if (p[0] < 0x20 || p[0] == 0x7f)
+        return 1;
+    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) /* U+0080 .. U+009F */
+        return 2;
+    bool is_separator_or_direction = p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) || /* U+2028 .. U+202E */
+                                                      (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));  /* U+2066 .. U+2069 */
+    bool is_byte_order_mark = p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
+    return is_separator_or_direction || is_byte_order_mark ? 3 : 0;
+}
+
 struct yaml_printable yaml_document_printable(const char *text)
 {
     enum { SHOWN = 76 };
     struct yaml_printable printable;
     size_t length = 0;
-    for (; text[length] && length < SHOWN; length++)
-        printable.text[length] = (unsigned char)text[length] < 0x20 || text[length] == 0x7f ? '?' : text[length];
-    if (text[length]) {
-        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-            length--;
+    while (*text && length < SHOWN) {
+        size_t unprintable = yaml_document_unprintable(text);
+        printable.text[length++] = unprintable ? '?' : *text;
+        text += unprintable ? unprintable : 1;
+    }
+    if (*text) {
+        while (length > 0 && (*text & 0xc0) == 0x80) /* not in the middle of a character */
+            text--, length--;
         memcpy(printable.text + length, "...", 3);
         length += 3;
     }

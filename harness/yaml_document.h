@@ -32,7 +32,10 @@ const struct yaml_value *yaml_document_child(const struct yaml_value *mapping, c
 /* Whether a scalar is YAML's null: `key:` with nothing behind it, `~` or `null`. Quoted scalars count as well: nothing is called so. */
 int yaml_document_is_null(const struct yaml_value *value);
 
-/* A text from a file, fit for a message: control characters as '?', cut with "..." when long, no code point cut in two. */
+/* The length of the UTF-8 character at `text` if it cannot be shown as it is: control characters, line and paragraph separators, marks that
+ * turn the direction of writing. 0: it can. */
+size_t yaml_document_unprintable(const char *text);
+/* A text from a file, fit for a message: what cannot be shown as '?', cut with "..." when long, no code point cut in two. */
 struct yaml_printable {
     char text[84];
 };
