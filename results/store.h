@@ -1,4 +1,4 @@
-/* results/store.h: the database of a campaign: the only writer. results/store*.c are the only files that include sqlite3.h.
+/* results/store.h: the database of a campaign: the only writer. results/sqlite_wrap.c is the only file that includes sqlite3.h.
  *
  * One transaction a trial; everything of a trial comes or does not come as a whole, except its row in `trial`, which is there from its start on with
  * status `running`, so that a killed controller leaves a mark: store_open() turns such rows into `interrupted`. Inserts happen outside the
@@ -17,7 +17,8 @@
 struct err;
 struct store;
 
-/* Says why this path could not become or be continued as our database, changing nothing. */
+/* Says why this path could not become or be continued as our database, changing nothing. A file that another run is writing is refused,
+ * here and by store_open(); readers are never in the way. */
 int store_check(const char *path, struct err *err);
 /* Creates or opens for writing. *interrupted (may be NULL) counts the trials found `running` and marked `interrupted`. */
 int store_open(const char *path, int *interrupted, struct store **store, struct err *err);

@@ -1,7 +1,7 @@
 /* test_store.c: the database as a file: what is refused and left as it was, who may write, and what a killed controller leaves. */
 #include "results_fixture.h"
 
-#include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -173,8 +173,6 @@ static void a_second_writer_is_refused(void **state)
     assert_int_equal(store_open(fixture->path, NULL, &second, &err), -ERR_HOST);
     assert_non_null(strstr(err.text, "another run is writing to it"));
     assert_int_equal(store_check(fixture->path, &err), -ERR_HOST);
-    fflush(NULL);
-    /* A program of its own, not a fork: a fork would share the lock. */
     char command[320];
     snprintf(command, sizeof(command), "sqlite3 '%s' \"SELECT count(*) FROM trial WHERE status = 'running'\" > '%s/count'",
              fixture->path, fixture->folder);
@@ -188,39 +186,45 @@ static void a_second_writer_is_refused(void **state)
     fixture_open(fixture, NULL);
 }
 
-/* The other process here is a child that opens the file afresh after its parent's store was opened. */
-static void a_writer_in_another_process_is_seen(void **state)
+/* A child writes, is refused company, and is killed in the middle of a trial: what it committed is there, what it was at is marked. */
+static void a_killed_writer_leaves_no_lock_and_a_mark(void **state)
 {
     struct fixture *fixture = *state;
-    int ready[2], done[2];
+    int ready[2];
     assert_int_equal(pipe(ready), 0);
-    assert_int_equal(pipe(done), 0);
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0) { /* opens, waits, dies without closing */
-        char byte = 0;
-        close(done[1]);
-        struct store *store = NULL;
-        if (store_open(fixture->path, NULL, &store, NULL) < 0 || write(ready[1], "r", 1) != 1 || read(done[0], &byte, 1) < 0)
+    if (child == 0) {
+        struct fixture_content content;
+        fixture_open(fixture, NULL);
+        fixture_campaign(fixture);
+        fixture_content(&content, 0);
+        fixture_end(fixture, fixture_begin(fixture, 0, 0, ""), &content.end);
+        fixture_begin(fixture, 0, 1, "");
+        if (write(ready[1], "r", 1) != 1)
             _exit(1);
-        _exit(0);
+        for (;;)
+            pause();
     }
     char byte;
     close(ready[1]);
-    close(done[0]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
     struct err err = {0};
     assert_int_equal(store_check(fixture->path, &err), -ERR_HOST);
     assert_non_null(strstr(err.text, "another run is writing to it"));
     struct store *store = NULL;
     assert_int_equal(store_open(fixture->path, NULL, &store, &err), -ERR_HOST);
     assert_non_null(strstr(err.text, "another run is writing to it"));
-    close(done[1]);
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    close(ready[0]);
-    fixture_open(fixture, NULL); /* its lock died with it */
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    int interrupted = 0;
+    fixture_open(fixture, &interrupted);
+    assert_int_equal(interrupted, 1);
+    assert_asked_text(fixture, "SELECT group_concat(status, ' ') FROM trials", "finished interrupted");
+    assert_asked(fixture, "SELECT count(*) FROM span", FIXTURE_WORKERS * FIXTURE_SPANS);
+    fixture_close(fixture);
+    assert_int_equal(count_files(fixture->folder), 1);
 }
 
 static void a_running_trial_is_interrupted_at_the_next_open(void **state)
@@ -326,7 +330,7 @@ int main(void)
         TEST(a_newer_version_is_refused),
         TEST(what_is_not_writable_is_refused),
         TEST(a_second_writer_is_refused),
-        TEST(a_writer_in_another_process_is_seen),
+        TEST(a_killed_writer_leaves_no_lock_and_a_mark),
         TEST(a_running_trial_is_interrupted_at_the_next_open),
         TEST(a_second_campaign_is_appended),
         TEST(every_column_is_described),
