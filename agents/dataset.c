@@ -55,11 +55,14 @@ static void close_idx(struct idx_file *file)
 static int stream_error(struct idx_file *file, struct err *err)
 {
     int code;
-    const char *reason = gzerror(file->stream, &code);
+    const char *reason = gzerror(file->stream, &code), *behind_name = strstr(reason, ">: "); /* "<fd:4>: incorrect data check" */
     if (code == Z_ERRNO)
         return err_set_errno(err, ERR_HOST, errno, "cannot read %s", file->path);
     return err_set(err, ERR_USAGE, "cannot decompress %s at byte %ld of its content: %s: the file is damaged", file->path,
-                   (long)gztell(file->stream), code == Z_OK ? "it ends early" : reason);
+                   (long)gztell(file->stream),
+                   code == Z_OK  ? "it ends early"
+                   : behind_name ? behind_name + 3
+                                 : reason);
 }
 
 /* Exactly `length` bytes. */

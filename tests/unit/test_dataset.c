@@ -346,7 +346,7 @@ static void damaged_compression_is_refused(void **state)
     packed[500] ^= 1;
     write_file(&folder, 0, packed, packed_length);
     assert_int_equal(load(&folder, &err), -ERR_USAGE);
-    assert_non_null(strstr(err.text, "incorrect data check"));
+    assert_non_null(strstr(err.text, "content: incorrect data check: the file is damaged"));
 
     content[length] = 0;
     write_file(&folder, 0, packed, make_gzip(content, length + 1, packed));
