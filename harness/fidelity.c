@@ -126,5 +126,7 @@ enum fidelity fidelity_judge(const struct fidelity_evidence *evidence, char *rea
         if (length < FIDELITY_REASON_BYTES - 1)
             length += (size_t)snprintf(reason + length, FIDELITY_REASON_BYTES - length, "%s%s", length ? "; " : "", doubt.text);
     }
+    if (length >= FIDELITY_REASON_BYTES) /* cut: say so */
+        memcpy(reason + FIDELITY_REASON_BYTES - sizeof("..."), "...", sizeof("..."));
     return verdict;
 }
