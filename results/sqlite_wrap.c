@@ -24,8 +24,8 @@ struct sql_statement {
 
 struct sql {
     sqlite3 *handle;
-    char *path;
     struct sql_statement *statements;
+    char path[];
 };
 
 /* What to do about the codes that a user can do something about. */
@@ -53,9 +53,10 @@ static int fail(struct sql *sql, const char *what, struct err *err)
 
 int sql_open(const char *path, bool create, struct sql **out, struct err *err)
 {
-    cleanup(sql_cleanup) struct sql *sql = calloc(1, sizeof(*sql));
-    if (!sql || !(sql->path = strdup(path)))
+    cleanup(sql_cleanup) struct sql *sql = calloc(1, sizeof(*sql) + strlen(path) + 1);
+    if (!sql)
         return err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
+    memcpy(sql->path, path, strlen(path) + 1);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
     if (sqlite3_open_v2(path, &sql->handle, flags, NULL) != SQLITE_OK)
         return sql->handle ? fail(sql, "open", err) : err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
@@ -75,7 +76,6 @@ void sql_close(struct sql *sql)
     while (sql->statements)
         sql_finish(sql->statements);
     sqlite3_close(sql->handle);
-    free(sql->path);
     free(sql);
 }
 
@@ -120,11 +120,14 @@ int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct er
 int sql_prepare(struct sql *sql, const char *text, struct sql_statement **out, struct err *err)
 {
     struct sql_statement *statement = calloc(1, sizeof(*statement));
-    if (!statement)
-        return err_set(err, ERR_HOST, "cannot use the database '%s': out of memory", sql->path);
+    if (!statement) {
+        err_set(err, ERR_HOST, "cannot use the database '%s': out of memory", sql->path);
+        return -ERR_HOST;
+    }
     if (sqlite3_prepare_v3(sql->handle, text, -1, SQLITE_PREPARE_PERSISTENT, &statement->handle, NULL) != SQLITE_OK) {
         free(statement);
-        return fail(sql, "use", err);
+        fail(sql, "use", err);
+        return -ERR_HOST;
     }
     statement->sql = sql;
     statement->next = sql->statements;

@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,9 +46,9 @@ static int in_use(const char *path, struct err *err)
 
 static int check_folder(const char *path, struct err *err)
 {
-    cleanup(free_pointer) char *copy = strdup(path);
-    if (!copy)
-        return err_set(err, ERR_HOST, "cannot use '%s': out of memory", path);
+    char copy[PATH_MAX]; /* dirname() writes into it */
+    if ((size_t)snprintf(copy, sizeof(copy), "%s", path) >= sizeof(copy))
+        return err_set_errno(err, ERR_HOST, ENAMETOOLONG, "cannot create the database '%s'", path);
     const char *folder = dirname(copy);
     struct stat status;
     if (stat(folder, &status) < 0 && errno == ENOENT)
@@ -157,28 +159,24 @@ int store_lock_take(const char *path, struct store_lock **out, struct err *err)
 {
     if (store_lock_check(path, err) < 0)
         return -ERR_HOST;
-    cleanup(store_lock_cleanup) struct store_lock *lock = calloc(1, sizeof(*lock));
-    if (!lock)
-        return err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
-    lock->created = access(path, F_OK) < 0;
-    lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-    if (lock->fd < 0)
+    bool created = access(path, F_OK) < 0;
+    cleanup(close_fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s' for writing", path);
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = WRITER_BYTE, .l_len = 1};
-    if (fcntl(lock->fd, F_OFD_SETLK, &range) < 0) {
+    if (fcntl(fd, F_OFD_SETLK, &range) < 0) {
         if (errno == EAGAIN || errno == EACCES)
             return in_use(path, err);
         return err_set_errno(err, ERR_HOST, errno,
                              "cannot lock the database '%s' (its file system has no locks: choose a local one with --db)", path);
     }
-    struct stat status;
-    if (fstat(lock->fd, &status) < 0)
-        return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s'", path);
-    lock->device = status.st_dev;
-    lock->inode = status.st_ino;
-    lock->next = held;
-    held = lock;
-    *out = steal_pointer(&lock);
+    struct store_lock *lock = malloc(sizeof(*lock));
+    if (!lock)
+        return err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
+    *lock =
+        (struct store_lock){.fd = steal_fd(&fd), .device = status.st_dev, .inode = status.st_ino, .created = created, .next = held};
+    held = *out = lock;
     return 0;
 }
 
@@ -192,14 +190,8 @@ void store_lock_free(struct store_lock *lock)
             break;
         }
     }
-    if (lock->fd >= 0)
-        close(lock->fd);
+    close(lock->fd);
     free(lock);
-}
-
-void store_lock_cleanup(struct store_lock **lock)
-{
-    store_lock_free(steal_pointer(lock));
 }
 
 bool store_lock_created(const struct store_lock *lock)

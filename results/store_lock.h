@@ -10,8 +10,7 @@ struct store_lock;
 /* Creates the file (empty) when it is missing, and makes this process its only writer until store_lock_free(). Readers are not
  * hindered. Refuses a file that is not ours, as store_lock_check() does. */
 int store_lock_take(const char *path, struct store_lock **lock, struct err *err);
-void store_lock_free(struct store_lock *lock); /* after the last SQLite connection to the file was closed; NULL allowed */
-void store_lock_cleanup(struct store_lock **lock);
+void store_lock_free(struct store_lock *lock);          /* after the last SQLite connection to the file was closed; NULL allowed */
 bool store_lock_created(const struct store_lock *lock); /* the file was not there before */
 /* Why this file could not be opened for writing, changing nothing; 0 for one that is not there yet but could be created. */
 int store_lock_check(const char *path, struct err *err);

@@ -92,15 +92,15 @@ static void last_evaluation(const struct trial_end *end, struct metric_input *in
 
 int store_metrics(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
 {
-    cleanup(free_pointer) double *round_times = calloc((size_t)end->round_count + 1, sizeof(*round_times));
     cleanup(sql_finish_cleanup) struct sql_statement *row = NULL;
-    if (!round_times)
-        return err_set(err, ERR_HOST, "cannot store trial %lld: out of memory", (long long)trial_id);
     if (sql_prepare(store->sql,
                     "INSERT INTO trial_metric (trial_id, metric_id, value, reason) "
                     "VALUES (?, (SELECT metric_id FROM metric WHERE name = ?), ?, ?)",
                     &row, err) < 0)
         return -ERR_HOST;
+    cleanup(free_pointer) double *round_times = calloc((size_t)end->round_count + 1, sizeof(*round_times));
+    if (!round_times)
+        return err_set(err, ERR_HOST, "cannot store trial %lld: out of memory", (long long)trial_id);
     struct metric_input input = {.round_times = round_times};
     for (int i = 0; i < end->round_count; i++)
         if (!end->rounds[i].warmup)

@@ -191,11 +191,27 @@ static int update_trial(struct store *store, int64_t trial_id, const struct tria
     return 0;
 }
 
+/* Only now the real time of a gradient is known: the prediction of the trial's start gives way. */
+static int replace_prediction(struct store *store, int64_t trial_id, const struct prediction *prediction, struct err *err)
+{
+    if (!prediction)
+        return 0;
+    cleanup(sql_finish_cleanup) struct sql_statement *drop = NULL;
+    if (sql_prepare(store->sql, "DELETE FROM prediction WHERE trial_id = ? AND basis = 'asked'", &drop, err) < 0)
+        return -ERR_HOST;
+    sql_start(drop);
+    sql_put_integer(drop, trial_id);
+    if (sql_run(drop, err) < 0)
+        return -ERR_HOST;
+    return store_prediction(store, trial_id, "asked", prediction, err);
+}
+
 int store_trial_end(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
 {
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     if (sql_begin(store->sql, &transaction, err) < 0 || update_trial(store, trial_id, end, err) < 0 ||
         store_links_seen(store, trial_id, end, err) < 0 || store_nodes_seen(store, trial_id, end, err) < 0 ||
+        replace_prediction(store, trial_id, end->predicted, err) < 0 ||
         store_prediction(store, trial_id, "measured", end->predicted_measured, err) < 0 ||
         (end->status == TRIAL_FINISHED && store_metrics(store, trial_id, end, err) < 0) || sql_commit(&transaction, err) < 0)
         return -ERR_HOST;

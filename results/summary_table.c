@@ -218,13 +218,12 @@ static int print_remarks(struct store *store, int64_t campaign_id, const struct 
         const char *what, *sql;
     } remarks[] = {
         {summary->counts.void_count, "void and left out",
-         "SELECT fidelity_reason FROM trials WHERE campaign_id = ? AND fidelity = 'void' ORDER BY trial_id"},
+         "SELECT fidelity_reason FROM trials WHERE campaign_id = ? AND fidelity = 'void' ORDER BY trial"},
         {summary->counts.degraded, "degraded, and counted",
-         "SELECT fidelity_reason FROM trials WHERE campaign_id = ? AND fidelity = 'degraded' ORDER BY trial_id"},
-        {summary->counts.failed, "failed",
-         "SELECT reason FROM trials WHERE campaign_id = ? AND status = 'failed' ORDER BY trial_id"},
+         "SELECT fidelity_reason FROM trials WHERE campaign_id = ? AND fidelity = 'degraded' ORDER BY trial"},
+        {summary->counts.failed, "failed", "SELECT reason FROM trials WHERE campaign_id = ? AND status = 'failed' ORDER BY trial"},
         {summary->counts.interrupted, "interrupted",
-         "SELECT reason FROM trials WHERE campaign_id = ? AND status = 'interrupted' ORDER BY trial_id"},
+         "SELECT reason FROM trials WHERE campaign_id = ? AND status = 'interrupted' ORDER BY trial"},
     };
     for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
         if (print_remark(store, campaign_id, out, remarks[i].count, remarks[i].what, remarks[i].sql, err) < 0)

@@ -216,6 +216,7 @@ WITH shared (column_name, unit, text) AS (VALUES
 ('campaign_id', '', 'row of campaign'),
 ('environment_id', '', 'row of environment'),
 ('trial_id', '', 'row of trial'),
+('trial', '', 'identity of the trial in this file; trial_id in the tables'),
 ('cell_id', '', 'row of cell'),
 ('event_id', '', 'row of event'),
 ('metric_id', '', 'row of metric'),

@@ -1,5 +1,5 @@
 -- results_views.sql: the public interface of a laggard database. Every view is documented in the table column_doc
--- (SELECT column_name, unit, text FROM column_doc WHERE table_name = 'cells').
+-- (SELECT column_name, unit, text FROM column_doc WHERE table_name = 'cells'). `trial` in a view is `trial_id` in a table.
 --
 -- A quantile q of n sorted values is the sum of value(rank) x max(0, 1 - |rank - 1 - (n - 1) q|): linear interpolation between the two
 -- order statistics around it, type 7 of Hyndman and Fan, as in the program, in R and in NumPy.
@@ -18,7 +18,7 @@ WITH measured AS (
            max(tm.reason) FILTER (WHERE m.name = 'loss') AS loss_reason
     FROM trial_metric tm JOIN metric m USING (metric_id) GROUP BY tm.trial_id
 )
-SELECT ca.name AS campaign, ca.campaign_id, t.trial_id, t.uuid, ce.cell_id, ce.number AS cell, ce.label, ce.scheme, ce.workers,
+SELECT ca.name AS campaign, ca.campaign_id, t.trial_id AS trial, t.uuid, ce.cell_id, ce.number AS cell, ce.label, ce.scheme, ce.workers,
        t.server_count AS servers, ce.settings, t.arm, t.block, t.run_order, t.seed, t.world, t.engine, t.status,
        t.reason, t.fidelity, t.fidelity_reason, t.started_unix_ns, t.duration_ns, t.setup_ns, t.fabric_ns, t.payload_bytes, t.parameter_count, t.warmup_round_count,
        (SELECT count(*) FROM round r WHERE r.trial_id = t.trial_id) AS round_count,
@@ -111,7 +111,7 @@ FROM tried t LEFT JOIN summed s ON s.cell_id = t.cell_id AND s.arm = t.arm
 ORDER BY t.campaign_id, t.cell, t.arm;
 
 CREATE VIEW rounds AS
-SELECT t.campaign_id, r.trial_id, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, r.round, r.warmup, r.begin_ns, r.end_ns,
+SELECT t.campaign_id, r.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, r.round, r.warmup, r.begin_ns, r.end_ns,
        r.end_ns - r.begin_ns AS round_time_ns, r.slowest_node, n.name AS slowest_node_name
 FROM round r
 JOIN trial t USING (trial_id)
@@ -119,7 +119,7 @@ JOIN cell ce USING (cell_id)
 JOIN node n ON n.trial_id = r.trial_id AND n.node = r.slowest_node;
 
 CREATE VIEW spans AS
-SELECT t.campaign_id, s.trial_id, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, s.span_id, s.round,
+SELECT t.campaign_id, s.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, s.span_id, s.round,
        s.round < t.warmup_round_count AS warmup, s.node, n.name AS node_name, n.role, k.name AS kind, s.peer, p.name AS peer_name,
        s.begin_ns, s.end_ns, s.end_ns - s.begin_ns AS duration_ns, s.moved_bytes,
        (s.flags & 1) <> 0 AS overrun, (s.flags & 2) <> 0 AS cancelled, (s.flags & 4) <> 0 AS discarded
@@ -149,7 +149,7 @@ ranked AS (
            count(*) OVER (PARTITION BY trial_id, node) AS round_count
     FROM straggling
 )
-SELECT t.campaign_id, r.trial_id, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, r.node, n.name AS node_name,
+SELECT t.campaign_id, r.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, r.node, n.name AS node_name,
        max(r.round_count) AS round_count,
        CAST(round(avg(r.compute_ns)) AS INTEGER) AS compute_mean_ns,
        CAST(round(avg(r.behind_ns)) AS INTEGER) AS straggling_mean_ns,
@@ -163,7 +163,7 @@ JOIN node n ON n.trial_id = r.trial_id AND n.node = r.node
 GROUP BY r.trial_id, r.node;
 
 CREATE VIEW learning_curves AS
-SELECT t.campaign_id, e.trial_id, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, e.round, max(e.at_ns) AS at_ns,
+SELECT t.campaign_id, e.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, e.round, max(e.at_ns) AS at_ns,
        CASE WHEN count(e.loss) = count(*) THEN avg(e.loss) END AS loss,
        CASE WHEN count(e.accuracy_ratio) = count(*) THEN avg(e.accuracy_ratio) END AS accuracy,
        count(*) AS node_count, max(e.reason) AS reason
@@ -173,7 +173,7 @@ JOIN cell ce USING (cell_id)
 GROUP BY e.trial_id, e.round;
 
 CREATE VIEW links AS
-SELECT t.campaign_id, l.trial_id, ce.number AS cell, ce.label, l.link, l.name AS link_name, l.direction, a.name AS from_name,
+SELECT t.campaign_id, l.trial_id AS trial, ce.number AS cell, ce.label, l.link, l.name AS link_name, l.direction, a.name AS from_name,
        b.name AS to_name, l.rate_bps AS asked_rate_bps, l.delay_ns AS asked_delay_ns, l.queue_bytes AS asked_queue_bytes,
        r.engine, r.rate_bps AS read_back_rate_bps, r.burst_bytes AS read_back_burst_bytes, r.limit_bytes AS read_back_limit_bytes,
        r.gso_max_bytes AS read_back_gso_max_bytes, r.delay_ns AS read_back_delay_ns,
@@ -193,7 +193,7 @@ LEFT JOIN link_check c ON c.trial_id = l.trial_id AND c.link = l.link AND c.dire
 LEFT JOIN link_counter k ON k.trial_id = l.trial_id AND k.link = l.link AND k.direction = l.direction;
 
 CREATE VIEW predictions AS
-SELECT t.campaign_id, p.trial_id, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, t.status, t.fidelity, p.basis, p.method,
+SELECT t.campaign_id, p.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, t.status, t.fidelity, p.basis, p.method,
        p.round_ns AS predicted_round_ns, p.compute_ns AS predicted_compute_ns, p.latency_ns AS predicted_latency_ns,
        p.bandwidth_ns AS predicted_bandwidth_ns, p.reduce_ns AS predicted_reduce_ns, p.reason AS prediction_reason,
        CAST(round(v.value) AS INTEGER) AS round_time_mean_ns, v.value / p.round_ns AS prediction_ratio

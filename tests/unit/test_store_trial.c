@@ -187,7 +187,7 @@ static void straggling_is_behind_the_fastest(void **state)
     struct fixture *fixture = *state;
     fixture_fill(fixture);
 #define WORKER(node, column, expected)                                                                                             \
-    assert_asked(fixture, "SELECT " column " FROM workers WHERE trial_id = 1 AND node_name = '" node "'", expected)
+    assert_asked(fixture, "SELECT " column " FROM workers WHERE trial = 1 AND node_name = '" node "'", expected)
     WORKER("w0", "straggling_mean_ns", 0);
     WORKER("w0", "compute_mean_ns", 3666667);    /* 3 + 2, 3, 3 ms: parts are summed */
     WORKER("w1", "straggling_mean_ns", 3333333); /* 1, 4, 5 ms */
@@ -205,20 +205,19 @@ static void rounds_spans_and_curves(void **state)
     struct fixture *fixture = *state;
     fixture_fill(fixture); /* trial 2 has k = 0 */
     assert_asked_text(
-        fixture,
-        "SELECT group_concat(round || ':' || warmup || ':' || (round_time_ns / 1000000), ' ') FROM rounds WHERE trial_id = 2",
+        fixture, "SELECT group_concat(round || ':' || warmup || ':' || (round_time_ns / 1000000), ' ') FROM rounds WHERE trial = 2",
         "0:1:99 1:0:10 2:0:20 3:0:40");
-    assert_asked_text(fixture, "SELECT slowest_node_name FROM rounds WHERE trial_id = 2 AND round = 1", "w3");
-    assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial_id = 2", FIXTURE_WORKERS * FIXTURE_SPANS);
-    assert_asked(
-        fixture,
-        "SELECT count(*) FROM spans WHERE trial_id = 2 AND cancelled = 1 AND node_name = 'w3' AND round = 2 AND NOT overrun", 1);
-    assert_asked(fixture, "SELECT sum(moved_bytes) FROM spans WHERE trial_id = 2 AND kind = 'send' AND peer_name = 'w0'", 1500);
-    assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial_id = 2 AND kind = 'compute' AND peer IS NULL AND warmup", 4);
+    assert_asked_text(fixture, "SELECT slowest_node_name FROM rounds WHERE trial = 2 AND round = 1", "w3");
+    assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial = 2", FIXTURE_WORKERS * FIXTURE_SPANS);
+    assert_asked(fixture,
+                 "SELECT count(*) FROM spans WHERE trial = 2 AND cancelled = 1 AND node_name = 'w3' AND round = 2 AND NOT overrun",
+                 1);
+    assert_asked(fixture, "SELECT sum(moved_bytes) FROM spans WHERE trial = 2 AND kind = 'send' AND peer_name = 'w0'", 1500);
+    assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial = 2 AND kind = 'compute' AND peer IS NULL AND warmup", 4);
     assert_asked(fixture, "SELECT held_ns FROM round_held WHERE trial_id = 2 AND node = 3 AND round = 0", 99000000);
     assert_asked_text(
         fixture,
-        "SELECT group_concat(round || ':' || (at_ns / 1000000) || ':' || accuracy, ' ') FROM learning_curves WHERE trial_id = 2",
+        "SELECT group_concat(round || ':' || (at_ns / 1000000) || ':' || accuracy, ' ') FROM learning_curves WHERE trial = 2",
         "0:0:0.1 4:169:0.5");
 }
 
@@ -226,9 +225,9 @@ static void links_asked_read_back_and_measured(void **state)
 {
     struct fixture *fixture = *state;
     fixture_fill(fixture);
-#define FORWARD "FROM links WHERE trial_id = 2 AND link_name = 'w0-router' AND direction = 'forward'"
-#define BACKWARD "FROM links WHERE trial_id = 2 AND link_name = 'w0-router' AND direction = 'backward'"
-    assert_asked(fixture, "SELECT count(*) FROM links WHERE trial_id = 2", 2 * FIXTURE_LINKS);
+#define FORWARD "FROM links WHERE trial = 2 AND link_name = 'w0-router' AND direction = 'forward'"
+#define BACKWARD "FROM links WHERE trial = 2 AND link_name = 'w0-router' AND direction = 'backward'"
+    assert_asked(fixture, "SELECT count(*) FROM links WHERE trial = 2", 2 * FIXTURE_LINKS);
     assert_asked_text(fixture, "SELECT from_name || '>' || to_name " FORWARD, "w0>router");
     assert_asked_text(fixture, "SELECT from_name || '>' || to_name " BACKWARD, "router>w0");
     assert_asked(fixture, "SELECT asked_rate_bps = read_back_rate_bps AND asked_queue_bytes = read_back_limit_bytes " FORWARD, 1);
@@ -239,7 +238,7 @@ static void links_asked_read_back_and_measured(void **state)
     assert_asked(fixture,
                  "SELECT measured_delay_mean_ns IS NULL AND measured_goodput_bps IS NULL AND NOT within_tolerance " BACKWARD, 1);
     assert_asked_text(fixture, "SELECT measurement_reason " BACKWARD, "no probe arrived");
-    assert_asked_text(fixture, "SELECT measurement_reason FROM links WHERE trial_id = 2 AND link = 1 LIMIT 1",
+    assert_asked_text(fixture, "SELECT measurement_reason FROM links WHERE trial = 2 AND link = 1 LIMIT 1",
                       "this link was not measured");
     assert_asked(fixture, "SELECT lateness_p99_ns " FORWARD, 2000);
     assert_asked(fixture, "SELECT lateness_p99_ns IS NULL AND backlog_bytes IS NULL AND queue_drop_count = 2 " BACKWARD, 1);
@@ -251,13 +250,29 @@ static void predictions_have_parts_or_a_reason(void **state)
     fixture_fill(fixture);
     assert_asked(fixture,
                  "SELECT predicted_round_ns - predicted_compute_ns - predicted_latency_ns - predicted_bandwidth_ns - "
-                 "predicted_reduce_ns FROM predictions WHERE trial_id = 2 AND basis = 'asked'",
+                 "predicted_reduce_ns FROM predictions WHERE trial = 2 AND basis = 'asked'",
                  0);
-    assert_asked(fixture, "SELECT prediction_ratio FROM predictions WHERE trial_id = 2 AND basis = 'measured'", 70.0 / 3 / 25);
+    assert_asked(fixture, "SELECT prediction_ratio FROM predictions WHERE trial = 2 AND basis = 'measured'", 70.0 / 3 / 25);
     assert_asked(
         fixture,
         "SELECT count(*) FROM predictions WHERE scheme = 'backup' AND predicted_round_ns IS NULL AND predicted_compute_ns IS NULL",
         4);
+}
+
+static void a_prediction_at_the_end_replaces_the_first(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    const struct prediction better = {.available = true, .method = "closed form", .round_ns = 22e6};
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    fixture_content(&content, 0);
+    content.end.predicted = &better;
+    int64_t trial_id = fixture_begin(fixture, 0, 0, "");
+    assert_asked(fixture, "SELECT predicted_round_ns FROM trials", 20e6);
+    fixture_end(fixture, trial_id, &content.end);
+    assert_asked(fixture, "SELECT predicted_round_ns FROM trials", 22e6);
+    assert_asked(fixture, "SELECT count(*) FROM predictions", 2);
 }
 
 static void undefined_is_null_with_a_reason(void **state)
@@ -285,9 +300,9 @@ static void undefined_is_null_with_a_reason(void **state)
     content.nodes[0].evaluation_count = 0;
     content.predicted_measured.round_ns = INFINITY;
     fixture_end(fixture, fixture_begin(fixture, 0, 1, ""), &content.end);
-    assert_asked_text(fixture, "SELECT round_time_reason FROM trials WHERE trial_id = 2", "no round was measured");
-    assert_asked_text(fixture, "SELECT loss_reason FROM trials WHERE trial_id = 2", "nothing was evaluated");
-    assert_asked_text(fixture, "SELECT prediction_reason FROM predictions WHERE trial_id = 2 AND basis = 'measured'",
+    assert_asked_text(fixture, "SELECT round_time_reason FROM trials WHERE trial = 2", "no round was measured");
+    assert_asked_text(fixture, "SELECT loss_reason FROM trials WHERE trial = 2", "nothing was evaluated");
+    assert_asked_text(fixture, "SELECT prediction_reason FROM predictions WHERE trial = 2 AND basis = 'measured'",
                       "the formula gave no finite time");
 }
 
@@ -365,6 +380,7 @@ int main(void)
         TEST(rounds_spans_and_curves),
         TEST(links_asked_read_back_and_measured),
         TEST(predictions_have_parts_or_a_reason),
+        TEST(a_prediction_at_the_end_replaces_the_first),
         TEST(undefined_is_null_with_a_reason),
         TEST(several_evaluating_nodes_are_averaged),
         TEST(the_digest_is_of_the_content),
