@@ -85,7 +85,10 @@ static void schema_matrix(struct json *json)
 {
     const char *alias, *path;
     json_begin_object(json, "matrix");
-    json_string(json, "type", "object");
+    json_begin_array(json, "type");
+    json_string(json, NULL, "object");
+    json_string(json, NULL, "null");
+    json_end_array(json);
     json_string(json, "description", "fields to sweep by dotted path, each with a list of values; the first one varies slowest");
     json_begin_object(json, "properties");
     for (int i = 0; i < campaign_field_count; i++)

@@ -108,6 +108,7 @@ static void allowed_slow(const struct campaign_field *field, struct text *out)
     campaign_allowed_value(&factor_rule, out);
 }
 
+/* Neither key is required here: it may stand in the matrix. */
 static void schema_slow(const struct campaign_field *field, struct json *json)
 {
     (void)field;
@@ -126,10 +127,6 @@ static void schema_slow(const struct campaign_field *field, struct json *json)
     campaign_schema_value(&factor_rule, json);
     json_end_object(json);
     json_end_object(json);
-    json_begin_array(json, "required");
-    json_string(json, NULL, "workers");
-    json_string(json, NULL, "factor");
-    json_end_array(json);
     json_bool(json, "additionalProperties", false);
     json_end_object(json);
 }

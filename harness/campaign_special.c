@@ -219,9 +219,7 @@ static void schema_distribution(const struct campaign_field *field, struct json 
         }
         json_end_object(json);
         json_begin_array(json, "required");
-        json_string(json, NULL, "distribution");
-        for (int i = 0; i < distributions[kind].count; i++)
-            json_string(json, NULL, distributions[kind].parameters[i].name);
+        json_string(json, NULL, "distribution"); /* the others may stand in the matrix */
         json_end_array(json);
         json_bool(json, "additionalProperties", false);
         json_end_object(json);
@@ -274,7 +272,7 @@ static bool spell_layers(const struct campaign_field *field, const struct settin
 static void allowed_layers(const struct campaign_field *field, struct text *out)
 {
     (void)field;
-    text_printf(out, "list of 1 to %d ", LAYERS_MAX);
+    text_printf(out, "list of 1 to %d widths, each a ", LAYERS_MAX);
     campaign_allowed_value(&width_rule, out);
 }
 
