@@ -1,0 +1,158 @@
+/* test_trial_setup.c: what each agent is told, field by field, and after a way over the wire. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "harness/trial_setup.h"
+
+static const int slow_second[] = {1};
+static const struct slow_workers slow[] = {{slow_second, 1, 4}};
+static const struct trial_plan trial = {.cell = 7, .repeat = 2, .order = 11, .seed = UINT64_C(0xfedcba9876543210)};
+
+static struct cell a_cell(void)
+{
+    return (struct cell){
+        .index = 7,
+        .settings =
+            {
+                .link = {.rate_bps = 1000000000, .delay_ns = 250 * NS_PER_US},
+                .workers = 2,
+                .scheme = {.name = "ps-sync", .values = {1}},
+                .workload = {.model = MODEL_MLP,
+                             .layers = {128, 64},
+                             .layer_count = 2,
+                             .batch = 64,
+                             .learning_rate = 0.25,
+                             .rounds = 20,
+                             .evaluate_every = 5,
+                             .size_bytes = 4000},
+                .compute_time = {DISTRIBUTION_LOGNORMAL, 1, 2, 3, 4, 5, 6, 7, 8},
+                .slow = slow,
+                .slow_count = 1,
+                .warmup_rounds = 2,
+                .mtu = 1500,
+                .record_spans = true,
+            },
+    };
+}
+
+static const struct control_setup *setups_of(const struct cell *cell, const struct blob *prepared, bool shared, struct arena *arena)
+{
+    struct topology *topology = arena_new_object(arena, struct topology);
+    struct forecast *forecast = arena_new_object(arena, struct forecast);
+    int servers;
+    assert_int_equal(forecast_topology(&cell->settings, arena, topology, &servers, NULL), 0);
+    forecast_setup(cell, topology, NULL, 0, trial.seed, arena, forecast);
+    return trial_setups(cell, &trial, forecast, prepared, shared, arena);
+}
+
+static void each_node_is_told_who_it_is(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct cell cell = a_cell();
+    const struct control_setup *setups = setups_of(&cell, NULL, false, arena);
+    static const char *const names[] = {"w0", "w1", "s0"};
+    for (uint32_t n = 0; n < 3; n++) {
+        assert_int_equal(setups[n].node, n);
+        assert_int_equal(setups[n].node_count, 3);
+        assert_int_equal(setups[n].port, AGENT_PORT);
+        for (uint32_t i = 0; i < 3; i++) {
+            const struct control_node *node = &setups[n].nodes[i];
+            assert_string_equal(node->name, names[i]);
+            assert_int_equal(node->role, i < 2 ? ROLE_WORKER : ROLE_SERVER);
+            assert_int_equal(node->address, 0x0a400001 + i);
+            assert_float_equal(node->slow_factor, i == 1 ? 4 : 1, 0);
+            assert_int_equal(node->path_ns, i == n ? 0 : 500000);
+            assert_int_equal(node->path_bps, i == n ? 0 : 956406869); /* 10^9 x 1448/1514 */
+        }
+    }
+    cell.settings.link.rate_bps = 0;
+    assert_int_equal(setups_of(&cell, NULL, false, arena)[0].nodes[1].path_bps, 0);
+}
+
+static void every_setting_arrives(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    cleanup(text_free) struct text bytes = {0};
+    struct cell cell = a_cell();
+    uint8_t code[] = {1, 0, 255};
+    const struct blob prepared = {.bytes = code, .length = sizeof(code)};
+    const struct control_setup *setups = setups_of(&cell, &prepared, true, arena);
+    struct control_setup setup; /* as the agent sees it */
+    wire_encode(control_operations[CONTROL_SETUP].body, &setups[2], &bytes);
+    assert_int_equal(wire_decode(control_operations[CONTROL_SETUP].body, bytes.bytes, bytes.length, arena, &setup, NULL), 0);
+    assert_int_equal(setup.node, 2);
+    assert_int_equal(setup.seed, trial.seed);
+    assert_int_equal(setup.cell, 7);
+    assert_string_equal(setup.scheme, "ps-sync");
+    assert_int_equal(setup.value_count, (uint32_t)scheme_find("ps-sync")->param_count);
+    for (uint32_t i = 0; i < setup.value_count; i++)
+        assert_float_equal(setup.values[i].value, cell.settings.scheme.values[i], 0);
+    assert_int_equal(setup.model, MODEL_MLP);
+    assert_int_equal(setup.dataset, DATASET_FASHION_MNIST);
+    assert_int_equal(setup.gradients, GRADIENTS_REAL);
+    assert_string_equal(setup.dataset_path, "");
+    assert_int_equal(setup.dataset_fd, DATASET_FD);
+    assert_int_equal(setup.layer_count, 2);
+    assert_int_equal(setup.layers[0].width, 128);
+    assert_int_equal(setup.layers[1].width, 64);
+    assert_int_equal(setup.batch, 64);
+    assert_float_equal(setup.learning_rate, 0.25, 0);
+    assert_int_equal(setup.rounds, 22);
+    assert_int_equal(setup.warmup_rounds, 2);
+    assert_int_equal(setup.evaluate_every, 5);
+    assert_int_equal(setup.size_bytes, 4000);
+    assert_int_equal(setup.record_spans, 1);
+    assert_int_equal(setup.prepared_bytes, 3);
+    assert_memory_equal(setup.prepared, code, 3);
+    const struct control_distribution *time = &setup.compute_time;
+    const double parts[] = {time->value_ns, time->mean_ns, time->shift_ns, time->mu,
+                            time->sigma,    time->unit_ns, time->scale_ns, time->shape};
+    assert_int_equal(time->kind, DISTRIBUTION_LOGNORMAL);
+    for (int i = 0; i < 8; i++)
+        assert_float_equal(parts[i], 1 + i, 0);
+}
+
+static void only_what_there_is_arrives(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct cell cell = a_cell();
+    cell.settings.slow_count = 0;
+    cell.settings.record_spans = false;
+    cell.settings.workload.dataset_path = "/data/images";
+    const struct blob nothing = {0};
+    const struct control_setup *setup = setups_of(&cell, &nothing, false, arena);
+    assert_int_equal(setup->dataset_fd, 0);
+    assert_string_equal(setup->dataset_path, "/data/images");
+    assert_int_equal(setup->prepared_bytes, 0);
+    assert_int_equal(setup->record_spans, 0);
+    assert_float_equal(setup->nodes[1].slow_factor, 1, 0);
+    assert_int_equal(setup->value_count, 0); /* ps-sync has no parameters */
+    cell.settings.scheme = (struct scheme_choice){.name = "ring", .values = {65536}};
+    setup = setups_of(&cell, &nothing, false, arena);
+    assert_int_equal(setup->node_count, 2);
+    assert_int_equal(setup->value_count, 1);
+    assert_float_equal(setup->values[0].value, 65536, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_node_is_told_who_it_is),
+        cmocka_unit_test(every_setting_arrives),
+        cmocka_unit_test(only_what_there_is_arrives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
