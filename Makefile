@@ -80,7 +80,7 @@ $(B)/tests/unit/libhelpers.a: $(call objects,$(UNIT_HELPERS))
 	$(Q)$(AR) rcs $@ $^
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/unit/libhelpers.a $(LIBRARIES)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -ljansson $(CONTROLLER_LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka $(CONTROLLER_LIBS)
 
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
