@@ -56,11 +56,15 @@ static void draw_bar(const struct progress *progress, double seconds_now, const 
     double remaining = share > 0.05 ? elapsed * (1 - share) / share : progress->seconds_total * (1 - share);
     if (share < 1)
         snprintf(left, sizeof(left), ", %d:%02d left", (int)remaining / 60, (int)remaining % 60);
+    /* A line that wraps could not be drawn over: a narrow terminal goes without the bar, and what does not fit is cut. */
     char counts[64];
     int used = snprintf(counts, sizeof(counts), " %d/%d trials%s  ", progress->trials_done, progress->trial_count, left);
-    int room = terminal_columns() - (used + BAR_CELLS + 3); /* a line that wraps could not be drawn over */
-    fprintf(stderr, "\r\033[K%s[%s]%s%s%.*s", progress->colour ? "\033[36m" : "", bar, progress->colour ? "\033[0m" : "", counts,
-            room > 0 ? room : 0, what);
+    int columns = terminal_columns() - 1, room = columns - used - (BAR_CELLS + 2);
+    if (room >= 0)
+        fprintf(stderr, "\r\033[K%s[%s]%s%s%.*s", progress->colour ? "\033[36m" : "", bar, progress->colour ? "\033[0m" : "",
+                counts, room, what);
+    else
+        fprintf(stderr, "\r\033[K%.*s", columns > 0 ? columns : 0, counts + 1);
     fflush(stderr);
 }
 
