@@ -278,8 +278,8 @@ static int check_shape(const struct topology *topology, struct err *err)
     return 0;
 }
 
-int network_build(struct network *network, const struct topology *topology, enum engine_kind engine,
-                  struct relay_counters *relay_counters, struct err *err)
+int network_make(struct network *network, const struct topology *topology, enum engine_kind engine,
+                 struct relay_counters *relay_counters, struct err *err)
 {
     *network = (struct network){.topology = topology, .engine = engine, .relay_counters = relay_counters};
     if (check_shape(topology, err) < 0)
@@ -289,15 +289,18 @@ int network_build(struct network *network, const struct topology *topology, enum
     uint64_t buffer = tcp_buffer_bytes(topology);
     for (int place = 0; code == 0 && place < topology->place_count; place++)
         code = make_place(network, place, buffer, err);
-    if (code < 0)
-        return code;
-    int64_t places_made = clock_now_ns();
-    if ((code = make_veths(network, err)) < 0)
-        return code;
+    log_debug("network: namespaces and TAPs %.1f ms", (double)(clock_now_ns() - started) / 1e6);
+    return code;
+}
+
+int network_configure(struct network *network, struct err *err)
+{
+    int64_t started = clock_now_ns();
+    int code = make_veths(network, err);
     int64_t links_made = clock_now_ns();
-    for (int place = 0; code == 0 && place < topology->place_count; place++)
+    for (int place = 0; code == 0 && place < network->topology->place_count; place++)
         code = configure_place(network, place, err);
-    log_debug("network: namespaces %.1f ms, veth pairs %.1f ms, settings %.1f ms", (double)(places_made - started) / 1e6,
-              (double)(links_made - places_made) / 1e6, (double)(clock_now_ns() - links_made) / 1e6);
+    log_debug("network: veth pairs %.1f ms, settings %.1f ms", (double)(links_made - started) / 1e6,
+              (double)(clock_now_ns() - links_made) / 1e6);
     return code;
 }

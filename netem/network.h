@@ -42,9 +42,12 @@ struct network {
     struct relay_counters *relay_baseline;
 };
 
-/* Memory and files belong to the process: the warden ends by exiting. */
-int network_build(struct network *network, const struct topology *topology, enum engine_kind engine,
-                  struct relay_counters *relay_counters, struct err *err);
+/* The namespaces, and the TAPs, so that a relay can be started while the rest is made. Memory and files belong to the process: the warden
+ * ends by exiting. */
+int network_make(struct network *network, const struct topology *topology, enum engine_kind engine,
+                 struct relay_counters *relay_counters, struct err *err);
+/* The other links, addresses, routes and qdiscs; every device comes up. */
+int network_configure(struct network *network, struct err *err);
 /* Waits until every device runs, reads everything back and compares it with what was asked. */
 int network_read_back(struct network *network, struct link_readback *readback, struct err *err);
 /* Since the last network_reset(), or since the network was built. */

@@ -158,28 +158,34 @@ static int start_relay(struct warden *warden, struct err *err)
     int control[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot make the relay's control socket");
-    cleanup(close_fd) int mine = control[0];
+    warden->relay_control = control[0];
     cleanup(close_fd) int its = control[1];
     pid_t pid = fork();
     if (pid < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot start the relay");
     if (pid == 0)
         run_relay(warden, its);
-    close_fd(&its);
+    warden->relay = pid;
     /* The relay holds the TAPs now; here they would only pin their namespaces. */
     for (int i = 0; i < network->relay_count; i++)
         for (int port = 0; port < 2; port++)
             close_fd(&network->relay[i].port[port]);
-    struct pollfd wait = {.fd = mine, .events = POLLIN};
+    return 0;
+}
+
+/* It measures how late this host wakes it before it says that it is ready: nothing else should run during the end of that. */
+static int await_relay(struct warden *warden, struct err *err)
+{
+    if (warden->relay == 0)
+        return 0;
+    struct pollfd wait = {.fd = warden->relay_control, .events = POLLIN};
     char ready;
     if (poll(&wait, 1, RELAY_START_PATIENCE_MS) != 1)
         return err_set(err, ERR_HOST, "the relay has not started within 10 s");
-    if (read(mine, &ready, 1) != 1) {
+    if (read(warden->relay_control, &ready, 1) != 1) {
         const struct err *why = &warden->setup->shared->relay_err;
         return err_set(err, ERR_HOST, "the relay ended at its start: %s", why->kind ? why->text : "it gave no reason");
     }
-    warden->relay = pid;
-    warden->relay_control = steal_fd(&mine);
     return 0;
 }
 
@@ -247,16 +253,21 @@ static int build(struct warden *warden, struct err *err)
     int64_t started = clock_now_ns();
     int code = become_warden(warden, err);
     if (code == 0)
-        code = network_build(&warden->network, topology, setup->engine, setup->shared->relay, err);
+        code = network_make(&warden->network, topology, setup->engine, setup->shared->relay, err);
     if (code == 0)
-        code = start_relay(warden, err);
+        code = start_relay(warden, err); /* so early, because it takes as long as the rest */
+    if (code == 0)
+        code = network_configure(&warden->network, err);
     if (code == 0)
         code = network_read_back(&warden->network, setup->shared->readback, err);
+    if (code < 0)
+        return code;
+    show_names(topology);
+    code = await_relay(warden, err);
     if (code == 0)
         code = network_reset(&warden->network, err);
     if (code < 0)
         return code;
-    show_names(topology);
     setup->shared->build_ns = clock_now_ns() - started;
     return start_programs(warden, err);
 }

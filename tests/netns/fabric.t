@@ -70,12 +70,10 @@ try_as() { # try_as WHO COMMAND...: WHO is for the names; COMMAND... runs the to
     settles_to "$before" "$who: nothing is left after delayed links either"
 }
 
-# A caller that is killed takes everything along: programs that ignore signals, their children, the relay.
-kill_as() { # kill_as WHO COMMAND...
-    who=$1
-    shift
+hold() { # hold COMMAND...: a standing fabric in the background, its output in $SCRATCH/hold, its pid $caller
     if [ "$(echo "$facts" | fact tun)" = 1 ]; then delay="-d 1ms"; else delay=""; fi
-    "$@" "$TOOL" -n 4 -r 1gbit $delay hold > "$SCRATCH/hold" 2>&1 &
+    : > "$SCRATCH/hold"
+    "$@" "$TOOL" -n 4 -r 1gbit $delay hold >> "$SCRATCH/hold" 2>&1 &
     shell=$!
     tries=0
     until grep -q '^ready' "$SCRATCH/hold" || [ $tries -ge 100 ]; do
@@ -83,16 +81,45 @@ kill_as() { # kill_as WHO COMMAND...
         tries=$((tries + 1))
     done
     like "$(cat "$SCRATCH/hold")" '^ready' "$who: a fabric stands"
-    like "$(state_of_host)" 'namespaces [2-9]' "$who: the count sees its namespaces"
     caller=$(sed -n 's/^caller //p' "$SCRATCH/hold")
+    warden=$(cat "/proc/$caller/task/$caller/children")
+    warden=${warden% }
+}
+
+# Whoever is killed, nothing is left: not the programs, not the relay, not a namespace.
+kill_as() { # kill_as WHO COMMAND...
+    who=$1
+    shift
+    hold "$@"
+    like "$(state_of_host)" 'namespaces [2-9]' "$who: the count sees its namespaces"
     kill -9 "$caller"
     wait "$shell" 2>/dev/null
     settles_to "$before" "$who: kill -9 of the caller leaves nothing"
+
+    hold "$@"
+    kill -9 "$warden"
+    wait "$shell" 2>/dev/null
+    is $? 4 "$who: the caller learns of the warden's end"
+    like "$(cat "$SCRATCH/hold")" 'warden.* has ended unexpectedly' "$who: and says so"
+
+    if [ "$(echo "$facts" | fact tun)" = 1 ]; then
+        hold "$@"
+        for child in $(cat "/proc/$warden/task/$warden/children"); do
+            [ "$(cat "/proc/$child/comm")" = laggard-relay ] && relay=$child
+        done
+        kill -9 "$relay"
+        wait "$shell" 2>/dev/null
+        is $? 4 "$who: the caller learns of the relay's end"
+        like "$(cat "$SCRATCH/hold")" 'relay has ended \(killed by SIGKILL\)' "$who: and says so"
+    else
+        skip "$who: no TAP device, so no relay to kill"
+    fi
+    settles_to "$before" "$who: none of this leaves anything"
 }
 
 if [ "$(id -u)" = 0 ]; then
-    try_as root env
-    kill_as root env
+    try_as root as_root
+    kill_as root as_root
     command -v setpriv >/dev/null && command -v unshare >/dev/null || {
         skip "setpriv and unshare are not installed: nothing is tried as an ordinary user"
         finish

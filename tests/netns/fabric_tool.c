@@ -4,7 +4,7 @@
  *
  * probe     what the host can do
  * build     builds, prints what the kernel reads back for each link, ends
- * hold      builds with one sleeping program a host, prints "ready", stays until it is killed
+ * hold      builds with one sleeping program a host, prints "ready", stays until it is killed or something inside ends
  * transfer  every host but the first sends 8 MB to the first, which checks every byte
  * exits     programs that exit with 7, die by a signal and run on: what the fabric reports
  * measure   measures every link */
@@ -263,9 +263,7 @@ static int mode_hold(const struct request *request)
         printf("pid %d\n", (int)fabric_pid(fabric, i));
     printf("caller %d\nready\n", (int)getpid());
     fflush(stdout);
-    struct pollfd wait = {.fd = fabric_event_fd(fabric), .events = POLLIN};
-    poll(&wait, 1, PATIENCE_MS);
-    return 0;
+    return await_exits(fabric, request->hosts);
 }
 
 static int mode_exits(const struct request *request)

@@ -45,30 +45,37 @@ TOOL=$SCRATCH/fabric_tool
 
 # Where the tests run as root, the same tests run as an ordinary user too. Debian lets everyone open /dev/net/tun; where this host does
 # not, that user sees one of its own, in a mount namespace of its own.
+as_root() {
+    env LAGGARD_TEST_MARK="$SCRATCH" "$@"
+}
 as_user() {
     if [ "$(id -u)" != 0 ]; then
-        "$@"
+        env LAGGARD_TEST_MARK="$SCRATCH" "$@"
         return
     fi
     [ -e "$SCRATCH/tun" ] || mknod -m 666 "$SCRATCH/tun" c 10 200 2>/dev/null
     unshare --mount sh -c 'mount --bind "$0" /dev/net/tun 2>/dev/null
-        exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' "$SCRATCH/tun" "$@"
+        exec env LAGGARD_TEST_MARK="${0%/tun}" setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' "$SCRATCH/tun" "$@"
 }
 
 fact() { # fact NAME: its value in the tool's output on standard input
     sed -n "s/^$1 //p"
 }
 
-# Network namespaces that a process of this host is in, our processes, links and routes of the host: equal before and after means that
-# nothing was left behind and nothing was touched.
+# Every process that comes from this test carries this in its environment, grandchildren and programs included.
+marked() { # the /proc folders of those processes, this shell and what it forks left out
+    grep -laF "LAGGARD_TEST_MARK=$SCRATCH" /proc/[0-9]*/environ 2>/dev/null | sed 's/environ$//'
+}
+# Our processes and their network namespaces, links and routes of the host: equal before and after means that nothing was left behind and
+# nothing was touched. Other people's namespaces do not count: they come and go as they like.
 state_of_host() {
-    namespaces=$(for link in /proc/[0-9]*/ns/net; do readlink "$link"; done 2>/dev/null | sort -u | wc -l)
-    processes=$(for exe in /proc/[0-9]*/exe; do readlink "$exe"; done 2>/dev/null | grep -c "^$SCRATCH/")
-    echo "namespaces $namespaces, processes $processes"
-    cat /proc/net/dev | cut -d: -f1
+    ours=$(marked)
+    echo "namespaces $(for process in $ours; do readlink "${process}ns/net"; done 2>/dev/null | sort -u | grep -c .)," \
+        "processes $(echo "$ours" | grep -c .)"
+    cut -d: -f1 /proc/net/dev
     cat /proc/net/route /proc/net/fib_trie 2>/dev/null | cksum
     cat /proc/sys/net/ipv4/ip_forward
-    ls /run/netns /var/run/netns 2>/dev/null
+    ls /run/netns 2>/dev/null
 }
 # The end of a namespace is asynchronous: waits until the state is as before, ten seconds at most.
 settles_to() { # settles_to BEFORE NAME
