@@ -1,23 +1,26 @@
 /* agents/predict.c: what the predictions of several schemes share.
  *
- * Ring. Rank r may send the segment at (hop h, segment k) once it has received it at hop h-1 and, in the scatter-reduce, added to it:
+ * Ring. Rank r may send the segment at (hop h, segment k) once it has received it at hop h-1 and, in the scatter-reduce, added
+ * to it:
  *
  *     begin(r,h,k)   = max(ready(r,h,k), begin(r, previous) + max(previous bytes/B_r, message))     ready(r,0,k) = 0
  *     arrive         = begin(r,h,k) + bytes/B_r + alpha_r
  *     ready(r+1,h+1,k) = max(arrive, ready(r+1, previous)) + (bytes x gamma while h < N-1)
  *
- * and the all-reduce ends with the last of these at any rank. Maxima and sums only, hence exact for given alpha, B, gamma. For one segment a
- * chunk it is 2(N-1)(alpha + s) + (N-1) s' with s = S/(N B), s' = S gamma/N; for m segments and no gamma, 2(N-1)s + alpha as long as
- * s >= alpha + s/m.
+ * and the all-reduce ends with the last of these at any rank. Maxima and sums only, hence exact for given alpha, B, gamma. For
+ * one segment a chunk it is 2(N-1)(alpha + s) + (N-1) s' with s = S/(N B), s' = S gamma/N; for m segments and no gamma, 2(N-1)s
+ * + alpha as long as s >= alpha + s/m.
  *
  * Server. With u = S/B_s and v = max(u, message), workers' gradients ready at X_1 .. X_P after the model has reached them:
  *
- *     broadcast = (P-1) v + u;  uploads, in the order in which they become ready: begin_k = max(X_k, begin_{k-1} + v), end_k = begin_k + u
+ *     broadcast = (P-1) v + u
+ *     uploads, in the order in which they become ready: begin_k = max(X_k, begin_{k-1} + v), end_k = begin_k + u
  *
- * which is max_k(X_{k:P} + (P-k+1) u) where u >= message: when the last upload ends does not depend on how the uploads share the link. What
- * is left to add then does: TCP shares it about equally, so uploads that begin together end together, and the server adds in the order
- * of workers, each as soon as it and all before it have come. The mean over X is taken by simulation with a fixed seed; since the mean of max X is known by integration, only the
- * difference to max X is simulated (a control variate): it is bounded by P u however wild X is. */
+ * the last of which ends at max_k(X_{k:P} + (P-k+1) u) where u >= message: when the last upload ends does not depend on how the
+ * uploads share the link. What is left to add then does: TCP shares it about equally, so uploads that begin together end
+ * together, and the server adds in the order of workers, each as soon as it and all before it have come. The mean over X is
+ * taken by simulation with a fixed seed; since the mean of max X is known by integration, only the difference to max X is
+ * simulated (a control variate): it is bounded by P u however wild X is. */
 #include "agents/predict.h"
 
 #include <math.h>
@@ -155,7 +158,8 @@ static int compare_uploads(const void *a, const void *b)
     return left->worker - right->worker;
 }
 
-/* When the last upload has arrived, whatever the way in which they share the server's link. Uploads are in the order of readiness. */
+/* When the last upload has arrived, whatever the way in which they share the server's link. Uploads are in the order of
+ * readiness. */
 static double last_arrival(const struct upload *uploads, int count, double server_ns, double spacing_ns)
 {
     double link_free = 0, last = 0;
@@ -167,8 +171,8 @@ static double last_arrival(const struct upload *uploads, int count, double serve
     return last;
 }
 
-/* arrivals[worker]: when each upload has arrived, if those under way share the link equally. `work` is the time in which one upload alone
- * would have come as far as all that are under way; the one that began first ends first. Returns the last. */
+/* arrivals[worker]: when each upload has arrived, if those under way share the link equally. `work` is the time in which one
+ * upload alone would have come as far as all that are under way; the one that began first ends first. Returns the last. */
 static double shared_arrivals(const struct upload *uploads, int count, double server_ns, double *work_at_end, double *arrivals)
 {
     double now = 0, work = 0, last = 0;

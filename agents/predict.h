@@ -1,7 +1,8 @@
-/* agents/predict.h: what the predictions of several schemes share: the slowest worker, a ring of segments, the rounds of one server.
+/* agents/predict.h: what the predictions of several schemes share: the slowest worker, a ring of segments, the rounds of one
+ * server.
  *
- * Parts are differences of nested models (compute alone; plus bandwidth; plus latency; plus arithmetic), so that they add up. All latencies
- * are the path's propagation plus the per-message cost. */
+ * Parts are differences of nested models (compute alone; plus bandwidth; plus latency; plus arithmetic), so that they add up.
+ * All latencies are the path's propagation plus the per-message cost. */
 #ifndef LAGGARD_AGENTS_PREDICT_H
 #define LAGGARD_AGENTS_PREDICT_H
 

@@ -1,4 +1,5 @@
-/* agents/scheme_table.c: the table of schemes and its lookups. A new scheme is a file in agents/schemes/, a line in schemes.h and a line here. */
+/* agents/scheme_table.c: the table of schemes and its lookups. A new scheme is a file in agents/schemes/, a line in schemes.h
+ * and a line here. */
 #include <string.h>
 
 #include "agents/schemes/schemes.h"

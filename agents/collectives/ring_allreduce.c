@@ -1,18 +1,19 @@
 /* agents/collectives/ring_allreduce.c: the ring all-reduce, pipelined by segments.
  *
- * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib. Comput. 69
- * (2009); brought to deep learning by Baidu's "Bringing HPC techniques to deep learning" (A. Gibiansky, 2017).
+ * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib.
+ * Comput. 69 (2009); brought to deep learning by Baidu's "Bringing HPC techniques to deep learning" (A. Gibiansky, 2017).
  *
- * Theory of operation. N ranks in a ring; rank r receives from r-1 (its left) and sends to r+1 (its right). The vector is cut into N chunks.
- * An all-reduce has H = 2(N-1) hops, numbered 0 .. H-1 on every rank; all ranks do the same hop at about the same time:
+ * Theory of operation. N ranks in a ring; rank r receives from r-1 (its left) and sends to r+1 (its right). The vector is cut
+ * into N chunks. An all-reduce has H = 2(N-1) hops, numbered 0 .. H-1 on every rank; all ranks do the same hop at about the same
+ * time:
  *
  *     hop h sends chunk (r - h) mod N and receives chunk (r - h - 1) mod N.
  *
- * Hops 0 .. N-2 are the scatter-reduce: what comes in is a partial sum, to which the rank adds its own part. Hops N-1 .. H-1 are the
- * all-gather: what comes in is final. The chunk that comes in at hop h is the one that goes out at hop h+1, so each chunk makes its own
- * journey: it starts at the rank of its number, collects one addend at each of the N-1 other ranks, is complete at rank c-1, and travels
- * N-1 hops more until everyone has it. A chunk's sum is thus made once, in the order c, c+1, ..., c-1, and copied: all ranks end with the
- * same bits.
+ * Hops 0 .. N-2 are the scatter-reduce: what comes in is a partial sum, to which the rank adds its own part. Hops N-1 .. H-1 are
+ * the all-gather: what comes in is final. The chunk that comes in at hop h is the one that goes out at hop h+1, so each chunk
+ * makes its own journey: it starts at the rank of its number, collects one addend at each of the N-1 other ranks, is complete at
+ * rank c-1, and travels N-1 hops more until everyone has it. A chunk's sum is thus made once, in the order c, c+1, ..., c-1, and
+ * copied: all ranks end with the same bits.
  *
  * Example, N = 3, rank 0 (c2+ means: partial sum of chunk 2):
  *
@@ -21,27 +22,29 @@
  *     hop 2   sends c1             receives c0                   final
  *     hop 3   sends c0             receives c2                   final
  *
- * With S = 12 MiB each hop carries 4 MiB, each rank sends 4 x 4 = 16 MiB = 2(N-1)/N x S. In general rank r sends every chunk twice but for
- * chunks r+1 and r+2, which it sends once (for N = 2: chunks r+1 and r, both once).
+ * With S = 12 MiB each hop carries 4 MiB, each rank sends 4 x 4 = 16 MiB = 2(N-1)/N x S. In general rank r sends every chunk
+ * twice but for chunks r+1 and r+2, which it sends once (for N = 2: chunks r+1 and r, both once).
  *
- * Segments. Each chunk is cut into M segments. A segment that was received (and added to) is sent on at once, so that a rank receives
- * one segment while another leaves; with M >= 2 the link never idles for want of a reduction. The position p = h M + k of segment k at hop h
- * numbers all messages of one all-reduce; a rank receives them in this order, since its left sends them in this order: first its own
- * chunk's M segments, then one for each that it received. Empty segments are skipped by both sides.
+ * Segments. Each chunk is cut into M segments. A segment that was received (and added to) is sent on at once, so that a rank
+ * receives one segment while another leaves; with M >= 2 the link never idles for want of a reduction. The position p = h M + k
+ * of segment k at hop h numbers all messages of one all-reduce; a rank receives them in this order, since its left sends them in
+ * this order: first its own chunk's M segments, then one for each that it received. Empty segments are skipped by both sides.
  *
- * Memory. The input is only read: hop 0 sends from it. Everything else happens in the output: a partial sum lands straight in its place of
- * the output, the own part is added to it there, and it is sent on from there; all-gather segments land in their place. No scratch memory
- * is needed, and segments may land as soon as the output is open, before the own input exists: they then wait for their addend.
- * The one hazard is that a place is landed in while an earlier send from it is not over. `in_flight` has a mark for each segment of the
- * output; a segment whose place is marked is put off (LAND_LATER) and asked for again at the next on_sent().
+ * Memory. The input is only read: hop 0 sends from it. Everything else happens in the output: a partial sum lands straight in
+ * its place of the output, the own part is added to it there, and it is sent on from there; all-gather segments land in their
+ * place. No scratch memory is needed, and segments may land as soon as the output is open, before the own input exists: they
+ * then wait for their addend. The one hazard is that a place is landed in while an earlier send from it is not over. `in_flight`
+ * has a mark for each segment of the output; a segment whose place is marked is put off (LAND_LATER) and asked for again at the
+ * next on_sent().
  *
- * Bounds. At most SENDS_MAX sends are under way, from wrapped memory, without copies; what else may be sent is all between two positions,
- * `sending` and the frontier M behind `reduced`, and needs no list. A left neighbour can be ahead by at most one all-reduce, since the
- * next one's messages come after the last of this one.
+ * Bounds. At most SENDS_MAX sends are under way, from wrapped memory, without copies; what else may be sent is all between two
+ * positions, `sending` and the frontier M behind `reduced`, and needs no list. A left neighbour can be ahead by at most one
+ * all-reduce, since the next one's messages come after the last of this one.
  *
- * No deadlock. Order all messages of the ring by (all-reduce, hop, segment). A message that cannot land waits for its receiver to open the
- * all-reduce, which takes only its own computing and messages of earlier all-reduces, or for an earlier send out of the same place: a
- * message of an earlier hop. A send that the window holds up waits for earlier ones of its rank. Everything waits for smaller messages only, so the smallest one outstanding can always land. */
+ * No deadlock. Order all messages of the ring by (all-reduce, hop, segment). A message that cannot land waits for its receiver
+ * to open the all-reduce, which takes only its own computing and messages of earlier all-reduces, or for an earlier send out of
+ * the same place: a message of an earlier hop. A send that the window holds up waits for earlier ones of its rank. Everything
+ * waits for smaller messages only, so the smallest one outstanding can always land. */
 #include "agents/collectives/ring_allreduce.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* agents/collectives/ring_allreduce.h: the ring all-reduce as a reusable sub-machine: a scheme embeds one on a channel of its own, passes it
- * that channel's headers, messages and sent buffers, and gets the sum of all members' vectors.
+/* agents/collectives/ring_allreduce.h: the ring all-reduce as a reusable sub-machine: a scheme embeds one on a channel of its
+ * own, passes it that channel's headers, messages and sent buffers, and gets the sum of all members' vectors.
  *
  *     ring_allreduce_open(ring, round, output)     from now on neighbours' segments may land in `output`
  *     ring_allreduce_contribute(ring, input)       this member's vector is there: `input` is only read
@@ -15,8 +15,8 @@
 
 #include "agents/node.h"
 
-/* How a vector is cut: `size` chunks of floor(count / size) floats, the remainder spread over the first ones; each chunk into `segments`
- * segments by the same rule (some are empty when a chunk has fewer floats than segments; those never travel). */
+/* How a vector is cut: `size` chunks of floor(count / size) floats, the remainder spread over the first ones; each chunk into
+ * `segments` segments by the same rule (some are empty when a chunk has fewer floats than segments; those never travel). */
 struct ring_allreduce_layout {
     int size;
     size_t count;      /* floats */
@@ -25,7 +25,8 @@ struct ring_allreduce_layout {
 struct ring_allreduce_range {
     size_t first, count; /* floats of the vector */
 };
-/* segment_bytes 0: automatic, two segments a chunk and more where they would exceed 1 MiB, fewer where they would fall under 4 KiB. */
+/* segment_bytes 0: automatic, two segments a chunk and more where they would exceed 1 MiB, fewer where they would fall under 4
+ * KiB. */
 struct ring_allreduce_layout ring_allreduce_layout(int size, size_t count, size_t segment_bytes);
 struct ring_allreduce_range ring_allreduce_chunk(const struct ring_allreduce_layout *layout, int chunk);
 struct ring_allreduce_range ring_allreduce_segment(const struct ring_allreduce_layout *layout, int chunk, uint32_t segment);

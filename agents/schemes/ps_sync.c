@@ -1,6 +1,7 @@
 /* agents/schemes/ps_sync.c: `ps-sync`, synchronous training with one parameter server.
  *
- * Source: M. Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014 (its consistency model "sequential").
+ * Source: M. Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014 (its consistency model
+ * "sequential").
  *
  * Theory of operation. Workers are nodes 0 .. P-1, the server is node P. Round r:
  *
@@ -8,23 +9,24 @@
  *     server   adds the gradients in the order 0 .. P-1, takes the step w <- w - (eta/P) sum, sends the model to every worker
  *     worker   receives the model in place: round r is finished, the next one begins
  *
- * The order of the sum is fixed, so its bits do not depend on who was fast. A gradient that comes before its turn is held in its pool
- * buffer; the server adds as soon as all before it have come, so that when the last one comes only the part of the sum behind it is left.
- * The first two are added in one pass: worker 0's gradient needs no copy.
+ * The order of the sum is fixed, so its bits do not depend on who was fast. A gradient that comes before its turn is held in its
+ * pool buffer; the server adds as soon as all before it have come, so that when the last one comes only the part of the sum
+ * behind it is left. The first two are added in one pass: worker 0's gradient needs no copy.
  *
- * Example, P = 3, S = 12 MiB, arrivals in the order 1, 0, 2: 1 is held; 0 comes: sum = g0 + g1; 2 comes: sum += g2, step, broadcast.
- * The server receives P S = 36 MiB a round and sends as much; a worker S each way.
+ * Example, P = 3, S = 12 MiB, arrivals in the order 1, 0, 2: 1 is held; 0 comes: sum = g0 + g1; 2 comes: sum += g2, step,
+ * broadcast. The server receives P S = 36 MiB a round and sends as much; a worker S each way.
  *
  * A synthetic workload has no model: the server then broadcasts the sum, and every worker checks it against the exact mean.
  *
- * The broadcast is one message a worker, queued in the order 0 .. P-1 in every round. The flows share the server's link, so that all
- * copies end at about the same time, whatever their order.
+ * The broadcast is one message a worker, queued in the order 0 .. P-1 in every round. The flows share the server's link, so that
+ * all copies end at about the same time, whatever their order.
  *
- * Memory and bounds. The server holds at most P gradients: a worker sends its next one only after the model, which the server sends only
- * after it has added all. What is broadcast (model or sum) is not touched while a send of it is under way: for a model that follows from
- * the same order, for a sum it does not (a fast worker's next gradient may come while a slow worker still receives), so adding waits for
- * the last on_sent() in any case; it has waited for nothing on the critical path, since the round's last gradient comes later still.
- * No deadlock: the server waits for workers' gradients only, and these for computing and for the broadcast, which waits for nobody. */
+ * Memory and bounds. The server holds at most P gradients: a worker sends its next one only after the model, which the server
+ * sends only after it has added all. What is broadcast (model or sum) is not touched while a send of it is under way: for a
+ * model that follows from the same order, for a sum it does not (a fast worker's next gradient may come while a slow worker
+ * still receives), so adding waits for the last on_sent() in any case; it has waited for nothing on the critical path, since the
+ * round's last gradient comes later still. No deadlock: the server waits for workers' gradients only, and these for computing
+ * and for the broadcast, which waits for nobody. */
 #include "agents/schemes/schemes.h"
 
 #include <stdio.h>

@@ -1,13 +1,14 @@
 /* agents/schemes/ring.c: `ring`, synchronous training with a ring all-reduce of every gradient.
  *
- * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69 (2009); A. Gibiansky,
- * "Bringing HPC techniques to deep learning" (Baidu, 2017).
+ * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69 (2009); A.
+ * Gibiansky, "Bringing HPC techniques to deep learning" (Baidu, 2017).
  *
- * Each round every worker computes the gradient at the model (the same bits everywhere), the workers sum their gradients around the ring
- * (agents/collectives/ring_allreduce.c has the algorithm, an example and the bounds), and each takes the same step. There is no server.
+ * Each round every worker computes the gradient at the model (the same bits everywhere), the workers sum their gradients around
+ * the ring (agents/collectives/ring_allreduce.c has the algorithm, an example and the bounds), and each takes the same step.
+ * There is no server.
  *
- * The model step is taken segment by segment as sums become final, after the segment was sent on: all but the last segment's step hides
- * behind the bytes still on their way, and finds its sum in the cache. */
+ * The model step is taken segment by segment as sums become final, after the segment was sent on: all but the last segment's
+ * step hides behind the bytes still on their way, and finds its sum in the cache. */
 #include "agents/schemes/schemes.h"
 
 #include "agents/collectives/ring_allreduce.h"

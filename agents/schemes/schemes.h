@@ -1,4 +1,5 @@
-/* agents/schemes/schemes.h: the rows of the scheme table, one a file of this folder. Everyone else finds them through agents/scheme.h. */
+/* agents/schemes/schemes.h: the rows of the scheme table, one a file of this folder. Everyone else finds them through
+ * agents/scheme.h. */
 #ifndef LAGGARD_AGENTS_SCHEMES_SCHEMES_H
 #define LAGGARD_AGENTS_SCHEMES_SCHEMES_H
 

@@ -1,9 +1,11 @@
-/* tests/unit/memory_world.h: a world for unit tests that carries all nodes in one process, hostile within the contract of agents/node.h.
+/* tests/unit/memory_world.h: a world for unit tests that carries all nodes in one process, hostile within the contract of
+ * agents/node.h.
  *
- * Starts, computing, deliveries and on_sent() come at seeded random moments; only the order between one source and one destination is
- * kept. What the contract forbids is checked: callbacks nested in callbacks, memory taken outside of prepare_node(), a sent buffer changed
- * before on_sent(), a landing place touched before on_message(), a model changed while a gradient is computed at it. A breach fails the
- * test at once. Memory that is not written yet holds NaNs, so that reading it early shows in the results. */
+ * Starts, computing, deliveries and on_sent() come at seeded random moments; only the order between one source and one
+ * destination is kept. What the contract forbids is checked: callbacks nested in callbacks, memory taken outside of
+ * prepare_node(), a sent buffer changed before on_sent(), a landing place touched before on_message(), a model changed while a
+ * gradient is computed at it. A breach fails the test at once. Memory that is not written yet holds NaNs, so that reading it
+ * early shows in the results. */
 #ifndef LAGGARD_TESTS_UNIT_MEMORY_WORLD_H
 #define LAGGARD_TESTS_UNIT_MEMORY_WORLD_H
 

@@ -98,7 +98,8 @@ static void test_ring_segments_hide_latency(void **state)
     assert_near(prediction.bandwidth_ns, 120 * ms, 1e-9);
     assert_near(prediction.latency_ns, ms, 1e-9);
     assert_near(prediction.round_ns, 121 * ms, 1e-9);
-    /* at the edge, alpha = 15 ms, still; beyond it, alpha = 25 ms, a hop takes alpha + s/m = 30 ms: 5 hops, then the last with all of s */
+    /* at the edge, alpha = 15 ms, still; beyond it, alpha = 25 ms, a hop takes alpha + s/m = 30 ms: 5 hops, then the last with
+     * all of s */
     star.latency_ns = 15 * ms;
     assert_near(predict(&setup).round_ns, 135 * ms, 1e-9);
     star.latency_ns = 25 * ms;
@@ -284,8 +285,8 @@ static void test_server_slow_workers_and_links(void **state)
 static void test_server_uploads_share_the_link(void **state)
 {
     (void)state;
-    /* Ready at 10, 15, 10, 80 ms, u = 10 ms. Workers 0 and 2 have 2.5 ms of work done each at 15; then three share: 0 and 2 end at 37.5,
-     * 1, alone in the end, at 40; worker 3 at 90. Adds of 30 ms: 40 -> 70 -> 100 -> 130. */
+    /* Ready at 10, 15, 10, 80 ms, u = 10 ms. Workers 0 and 2 have 2.5 ms of work done each at 15; then three share: 0 and 2 end
+     * at 37.5, 1, alone in the end, at 40; worker 3 at 90. Adds of 30 ms: 40 -> 70 -> 100 -> 130. */
     static const double factors[] = {1, 1.5, 1, 8};
     static const struct distribution constant_10ms = {.kind = DISTRIBUTION_CONSTANT, .value_ns = 10e6};
     struct star star = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = -1};
