@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "harness/agent_path.h"
 #include "harness/campaign.h"
 #include "harness/commands.h"
@@ -335,10 +336,15 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
     int closed = store_close(steal_pointer(&run->store), result == 0 ? err : NULL);
     if (result == 0)
         result = closed;
+    char limit[UNITS_TEXT_BYTES];
+    if (result == 0 && left_out == count)
+        return err_set(err, ERR_USAGE, "--max-time %s was over before the first trial: links are measured within it; give it more",
+                       units_spell_time(limit, sizeof(limit), run->options.max_time_ns));
     if (result == 0 && counts.failed > 0)
-        return err_set(err, ERR_TRIAL,
-                       "%d of %d trials failed; `sqlite3 %s \"SELECT trial, reason FROM trials WHERE status = 'failed'\"` says why",
-                       counts.failed, counts.trials, run->db_path);
+        return err_set(
+            err, ERR_TRIAL,
+            "%d of %d trials failed; `sqlite3 %s \"SELECT run_order, label, reason FROM trials WHERE status = 'failed'\"` says why",
+            counts.failed, counts.trials, run->db_path);
     return result;
 }
 

@@ -163,12 +163,21 @@ void environment_collect(struct arena *arena, int argc, char **argv, const struc
 
 struct environment_load environment_load(void)
 {
+    enum { USER, NICE, SYSTEM, IDLE, IO_WAIT, INTERRUPT, SOFT_INTERRUPT, STOLEN, FIELDS }; /* guest time is part of user time */
     struct environment_load load = {0};
-    cleanup(close_file) FILE *average = fopen("/proc/loadavg", "re");
-    if (average && fscanf(average, "%lf", &load.load_average) != 1)
-        load.load_average = 0;
+    long long ticks[FIELDS];
     cleanup(close_file) FILE *stat = fopen("/proc/stat", "re");
-    if (stat && fscanf(stat, "cpu %*s %*s %*s %*s %*s %*s %*s %lld", &load.steal_ticks) != 1)
-        load.steal_ticks = 0;
+    if (!stat || fscanf(stat, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &ticks[USER], &ticks[NICE], &ticks[SYSTEM],
+                        &ticks[IDLE], &ticks[IO_WAIT], &ticks[INTERRUPT], &ticks[SOFT_INTERRUPT], &ticks[STOLEN]) != FIELDS)
+        return load;
+    load.stolen_ticks = ticks[STOLEN];
+    for (int i = 0; i < FIELDS; i++)
+        load.total_ticks += ticks[i];
     return load;
+}
+
+double environment_stolen_share(struct environment_load before, struct environment_load after)
+{
+    long long total = after.total_ticks - before.total_ticks, stolen = after.stolen_ticks - before.stolen_ticks;
+    return total > 0 && stolen > 0 ? (double)stolen / (double)total : 0;
 }

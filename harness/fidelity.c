@@ -16,6 +16,7 @@ static const int64_t LATENESS_P99_DEGRADED_NS = 2 * NS_PER_MS;
 static const double LATENESS_P99_DEGRADED_SHARE = 0.5; /* of the delay asked, where that is more */
 static const double OVERRUN_DEGRADED_SHARE = 0.01, OVERRUN_VOID_SHARE = 0.5;
 static const double TIMER_LATE_DEGRADED_SHARE = 0.05;
+static const double STOLEN_DEGRADED_SHARE = 0.05;
 
 struct doubt {
     enum fidelity verdict;
@@ -108,8 +109,17 @@ static void doubt_spans(const struct fidelity_evidence *evidence, struct doubt *
     snprintf(doubt->text, sizeof(doubt->text), "%" PRIu64 " spans did not fit their memory", lost);
 }
 
+static void doubt_processors(const struct fidelity_evidence *evidence, struct doubt *doubt)
+{
+    if (!(evidence->stolen_share > STOLEN_DEGRADED_SHARE))
+        return;
+    doubt->verdict = FIDELITY_DEGRADED;
+    snprintf(doubt->text, sizeof(doubt->text), "the hypervisor took %.0f %% of the processors' time", 100 * evidence->stolen_share);
+}
+
 typedef void doubt_function(const struct fidelity_evidence *evidence, struct doubt *doubt);
-static doubt_function *const doubts[] = {doubt_drops, doubt_lateness, doubt_links, doubt_overruns, doubt_timers, doubt_spans};
+static doubt_function *const doubts[] = {doubt_drops,  doubt_lateness,   doubt_links, doubt_overruns,
+                                         doubt_timers, doubt_processors, doubt_spans};
 
 enum fidelity fidelity_judge(const struct fidelity_evidence *evidence, char *reason)
 {

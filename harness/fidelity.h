@@ -13,6 +13,7 @@ struct fidelity_evidence {
     const struct link_check *checks;      /* one a link; NULL: not measured */
     const struct node_result *nodes;
     int node_count;
+    double stolen_share; /* of all processors' time during the rounds, taken by a hypervisor */
 };
 enum { FIDELITY_REASON_BYTES = 320 };
 /* `reason` (FIDELITY_REASON_BYTES) is empty for faithful. */

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "harness/crew.h"
+#include "harness/environment.h"
 #include "harness/fidelity.h"
 #include "harness/forecast.h"
 #include "harness/rounds.h"
@@ -48,6 +49,7 @@ struct trial {
     int64_t id;
     struct link_counters *counters;
     bool counters_read;
+    struct environment_load load_before, load_after;
     struct trial_end end;
     struct prediction predicted, predicted_measured;
 };
@@ -113,11 +115,13 @@ static void on_before_start(void *context)
     predict_with_gradient(trial);
     crew_set_run_deadline(trial->crew, run_deadline_ns(trial));
     fabric_reset_counters(trial->fabric, NULL);
+    trial->load_before = environment_load();
 }
 
 static void on_after_done(void *context)
 {
     struct trial *trial = context;
+    trial->load_after = environment_load();
     trial->counters_read = fabric_counters(trial->fabric, trial->counters, NULL) == 0;
 }
 
@@ -281,6 +285,7 @@ static int trial_judge(struct trial *trial, const struct link_check *checks, str
         .checks = checks,
         .nodes = results,
         .node_count = count,
+        .stolen_share = environment_stolen_share(trial->load_before, trial->load_after),
     };
     char reason[FIDELITY_REASON_BYTES];
     outcome->fidelity = trial->end.fidelity = fidelity_judge(&evidence, reason);

@@ -84,12 +84,27 @@ static void what_affects_performance_stays(void **state)
     assert_string_equal(host, value_of(second, second_count, "host_hash"));
 }
 
+static void stolen_time_is_a_share_of_all_time(void **state)
+{
+    (void)state;
+    const struct environment_load unknown = {0}, before = {.stolen_ticks = 40, .total_ticks = 1000},
+                                  after = {.stolen_ticks = 65, .total_ticks = 1100};
+    assert_float_equal(environment_stolen_share(before, after), 0.25, 0);
+    assert_float_equal(environment_stolen_share(before, before), 0, 0);
+    assert_float_equal(environment_stolen_share(unknown, unknown), 0, 0);
+    assert_float_equal(environment_stolen_share(after, before), 0, 0);
+    struct environment_load now = environment_load(), later = environment_load();
+    assert_true(now.total_ticks > 0 && now.stolen_ticks >= 0);
+    assert_true(later.total_ticks >= now.total_ticks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fact_has_a_name_of_its_own_and_a_value),
         cmocka_unit_test(facts_are_what_the_host_says),
         cmocka_unit_test(what_affects_performance_stays),
+        cmocka_unit_test(stolen_time_is_a_share_of_all_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,6 +137,17 @@ static void late_timers_and_lost_spans_degrade(void **state)
     assert_verdict(&evidence, FIDELITY_DEGRADED, "7 spans did not fit their memory");
 }
 
+static void stolen_time_degrades(void **state)
+{
+    (void)state;
+    struct evidence evidence;
+    good_evidence(&evidence);
+    evidence.all.stolen_share = 0.05;
+    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
+    evidence.all.stolen_share = 0.123;
+    assert_verdict(&evidence, FIDELITY_DEGRADED, "the hypervisor took 12 % of the processors' time");
+}
+
 static void the_worst_verdict_has_every_reason(void **state)
 {
     (void)state;
@@ -165,13 +176,10 @@ static void the_worst_verdict_has_every_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_asked_is_faithful),
-        cmocka_unit_test(unasked_losses_degrade),
-        cmocka_unit_test(late_packets_degrade),
-        cmocka_unit_test(links_out_of_tolerance_degrade),
-        cmocka_unit_test(overruns_degrade_and_void),
-        cmocka_unit_test(late_timers_and_lost_spans_degrade),
-        cmocka_unit_test(the_worst_verdict_has_every_reason),
+        cmocka_unit_test(what_was_asked_is_faithful), cmocka_unit_test(unasked_losses_degrade),
+        cmocka_unit_test(late_packets_degrade),       cmocka_unit_test(links_out_of_tolerance_degrade),
+        cmocka_unit_test(overruns_degrade_and_void),  cmocka_unit_test(late_timers_and_lost_spans_degrade),
+        cmocka_unit_test(stolen_time_degrades),       cmocka_unit_test(the_worst_verdict_has_every_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
