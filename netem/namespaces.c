@@ -120,9 +120,12 @@ int namespaces_sysctl(const char *name, const char *value, bool required, struct
     int code = write_file(path, value);
     if (code == 0 || (code == -ENOENT && !required))
         return 0;
-    return err_set_errno(err, ERR_HOST, -code, "cannot set %s to '%s' in a network namespace%s", name, value,
-                         code == -EROFS || code == -EACCES ? " (a container with a read-only /proc/sys: run it with --privileged)"
-                                                           : "");
+    const char *remedy = "";
+    if (code == -EROFS || code == -EACCES)
+        remedy = " (a container with a read-only /proc/sys: run it with --privileged)";
+    else if (code == -EMFILE)
+        remedy = " (raise the limit of open files: ulimit -n)";
+    return err_set_errno(err, ERR_HOST, -code, "cannot set %s to '%s' in a network namespace%s", name, value, remedy);
 }
 
 /* The file lives in a tmpfs that is detached again at once: the bind mount alone keeps it. */

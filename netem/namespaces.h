@@ -10,7 +10,7 @@ struct err;
 struct namespaces_owner { /* who the caller is, seen from outside; read before the clone */
     uid_t uid;
     gid_t gid;
-    bool user_namespace;  /* the child has one of its own */
+    bool user_namespace; /* the child has one of its own */
 };
 
 /* Like fork, into new PID, network, mount, UTS and IPC namespaces, and a new user namespace unless the caller is root and allowed to do

@@ -19,7 +19,7 @@ struct nlattr;
 struct netem_setting {
     int64_t delay_ns, jitter_ns;
     uint32_t limit_packets;
-    bool seeded;   /* PRNG_SEED is sent only when asked for: kernels before 6.6 ignore it */
+    bool seeded; /* PRNG_SEED is sent only when asked for: kernels before 6.6 ignore it */
     uint64_t seed;
 };
 /* The limit counts packets: what is in flight at the rate in the smallest packets, and what the sender's queue may send after it. */

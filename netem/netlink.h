@@ -32,15 +32,16 @@ struct netlink_device {
     char name[NETLINK_NAME_BYTES];
     uint8_t mac[NETLINK_MAC_BYTES];
     int mtu;
-    uint32_t gso_max_bytes;      /* 0: the driver's */
-    uint32_t gso_ipv4_max_bytes; /* read only; 0 on kernels before 6.3 */
-    uint32_t queue_packets;      /* txqueuelen; 0: the driver's */
-    bool running;                /* read only: up, with a carrier, and its qdisc active */
+    uint32_t gso_max_bytes;                                /* 0: the driver's */
+    uint32_t gso_ipv4_max_bytes;                           /* read only; 0 on kernels before 6.3 */
+    uint32_t queue_packets;                                /* txqueuelen; 0: the driver's */
+    bool running;                                          /* read only: up, with a carrier, and its qdisc active */
     uint64_t tx_packets, tx_bytes, tx_dropped, rx_dropped; /* read only */
 };
 
 /* Requests. `device` names the device in errors only; index chooses it. */
-void netlink_add_veth(struct netlink *netlink, const struct netlink_device *end, const struct netlink_device *peer, int peer_namespace);
+void netlink_add_veth(struct netlink *netlink, const struct netlink_device *end, const struct netlink_device *peer,
+                      int peer_namespace);
 void netlink_add_ifb(struct netlink *netlink, const struct netlink_device *device);
 void netlink_set_device(struct netlink *netlink, const struct netlink_device *device); /* mac, mtu, gso, queue of one that exists */
 void netlink_set_up(struct netlink *netlink, int index, const char *device);
@@ -54,8 +55,8 @@ struct netlink_route {
     const char *device;
     uint32_t destination; /* with prefix 0: the default route */
     int prefix;
-    uint32_t gateway;     /* on the link, whatever the prefixes say; 0: the destination itself is the neighbour */
-    uint32_t source;      /* preferred source address; 0: the kernel's choice */
+    uint32_t gateway;               /* on the link, whatever the prefixes say; 0: the destination itself is the neighbour */
+    uint32_t source;                /* preferred source address; 0: the kernel's choice */
     const char *congestion_control; /* NULL: the namespace's; locked against setsockopt otherwise */
     int64_t rto_min_ns;             /* 0: the kernel's; whole milliseconds, rounded up; locked */
 };

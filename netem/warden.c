@@ -263,10 +263,7 @@ static int build(struct warden *warden, struct err *err)
     if (code < 0)
         return code;
     show_names(topology);
-    code = await_relay(warden, err);
-    if (code == 0)
-        code = network_reset(&warden->network, err);
-    if (code < 0)
+    if ((code = await_relay(warden, err)) < 0)
         return code;
     setup->shared->build_ns = clock_now_ns() - started;
     return start_programs(warden, err);

@@ -22,13 +22,13 @@ enum warden_operation { WARDEN_STARTED, WARDEN_BUILT, WARDEN_COUNT, WARDEN_RESET
 
 struct warden_request {
     enum warden_operation operation;
-    int program;       /* signal */
-    int argument;      /* signal number; sample */
+    int program;  /* signal */
+    int argument; /* signal number; sample */
 };
 struct warden_answer {
     enum warden_operation operation;
-    int code;          /* 0, or negative with the sentence in the shared error */
-    int program;       /* started */
+    int code;    /* 0, or negative with the sentence in the shared error */
+    int program; /* started */
 };
 enum { WARDEN_RELAY = -1 }; /* an event's program */
 enum { WARDEN_EVENT_PIPE_BYTES = 1 << 20 };
