@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
@@ -186,8 +187,8 @@ static int check_all(struct run *run, struct err *err)
     if (result == 0)
         result = fabric_probe(&run->host, err);
     if (result == 0)
-        result = link_survey_prepare(&run->plan, run->options.engine != NOT_GIVEN ? &run->options.engine : NULL, &run->host,
-                                     run->arena, &run->survey, err);
+        result = link_survey_prepare(&run->plan, run->options.engine != NOT_GIVEN ? &run->options.engine : NULL, run->only_cell,
+                                     &run->host, run->arena, &run->survey, err);
     if (result == 0)
         result = check_data(run, err);
     return result;
@@ -243,8 +244,10 @@ static bool time_is_up(const struct run *run)
 static int measure_links(struct run *run, struct err *err)
 {
     for (int c = 0; c < run->plan.cell_count; c++) {
+        if (!wanted(run, c) || signal_pending(run) || time_is_up(run))
+            continue;
         struct survey_entry *entry = &run->survey.entries[run->survey.entry_of_cell[c]];
-        if (entry->checks || !wanted(run, c) || signal_pending(run) || time_is_up(run))
+        if (entry->checks)
             continue;
         char what[80];
         snprintf(what, sizeof(what), "measuring %d links", entry->topology.link_count);
@@ -348,6 +351,16 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
     return result;
 }
 
+/* Two descriptors a node: a large cell needs more than the usual soft limit. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int open_signals(struct run *run, struct err *err)
 {
     sigset_t signals;
@@ -370,6 +383,7 @@ int cmd_run(int argc, char **argv, struct err *err)
         return result < 0 ? result : 0;
     if (run.options.verbose)
         log_set_level(LOG_NOTE);
+    raise_descriptor_limit();
     result = campaign_load(argv[0], run.options.seed != UINT64_MAX ? &run.options.seed : NULL, run.arena, &run.plan, err);
     if (result == 0)
         result = check_all(&run, err);

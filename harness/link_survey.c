@@ -22,14 +22,17 @@ static int find_entry(const struct link_survey *survey, const char *description)
     return -1;
 }
 
-int link_survey_prepare(const struct plan *plan, const int *engine_override, const struct fabric_host *host, struct arena *arena,
-                        struct link_survey *survey, struct err *err)
+int link_survey_prepare(const struct plan *plan, const int *engine_override, int only_cell, const struct fabric_host *host,
+                        struct arena *arena, struct link_survey *survey, struct err *err)
 {
     survey->entries = arena_new_array(arena, struct survey_entry, (size_t)plan->cell_count);
     survey->entry_of_cell = arena_new_array(arena, int, (size_t)plan->cell_count);
     survey->count = 0;
     for (int c = 0; c < plan->cell_count; c++) {
         const struct cell *cell = &plan->cells[c];
+        survey->entry_of_cell[c] = -1;
+        if (only_cell >= 0 && only_cell != c)
+            continue;
         enum engine_kind asked = engine_override ? (enum engine_kind) * engine_override : cell->settings.engine;
         struct topology topology;
         int servers;

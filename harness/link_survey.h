@@ -18,12 +18,14 @@ struct survey_entry {
 struct link_survey {
     struct survey_entry *entries;
     int count;
-    int *entry_of_cell; /* one a cell */
+    int *entry_of_cell; /* one a cell; -1: this cell is not run */
 };
 
-/* Builds no network: topologies of all cells, engines resolved, refusals (ERR_USAGE, ERR_HOST) before anything exists. Memory is the arena's. */
-int link_survey_prepare(const struct plan *plan, const int *engine_override, const struct fabric_host *host, struct arena *arena,
-                        struct link_survey *survey, struct err *err);
+/* Builds no network: topologies of all cells that run, engines resolved, refusals (ERR_USAGE, ERR_HOST) before anything exists. Memory is the
+ * arena's. engine_override: NULL: as each cell says. only_cell: -1: all. */
+int link_survey_prepare(const struct plan *plan, const int *engine_override, int only_cell, const struct fabric_host *host,
+                        struct arena *arena, struct link_survey *survey, struct err *err);
+/* cell: one that runs. */
 const struct survey_entry *link_survey_of(const struct link_survey *survey, int cell);
 /* Measures one entry in a fabric without programs. */
 int link_survey_measure(struct survey_entry *entry, struct arena *arena, struct err *err);

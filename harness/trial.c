@@ -190,8 +190,9 @@ static int trial_build(struct trial *trial, enum engine_kind engine, int *socket
     int result = 0, made = 0;
     for (; made < count; made++) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[made]) < 0) {
-            result = err_set_errno(err, ERR_HOST, errno, "making the control socket of node %s (raise the limit with `ulimit -n`)",
-                                   trial->names[made]);
+            result =
+                err_set_errno(err, ERR_HOST, errno, "making the control socket of node %s (raise the hard limit with `ulimit -Hn`)",
+                              trial->names[made]);
             break;
         }
         descriptors[made][0] = pairs[made][1];
