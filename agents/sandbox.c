@@ -44,6 +44,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(getrusage), SCMP_SYS(getrandom),
     /* ending, also by an assertion */
     SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigaction), SCMP_SYS(getpid),
+    SCMP_SYS(rseq), SCMP_SYS(set_robust_list), /* a thread that starts registers itself */
     SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(newfstatat), SCMP_SYS(fstat), SCMP_SYS(lseek),
 };
 
@@ -58,7 +59,7 @@ static const int instrumented_calls[] = {
 
 /* Present only in programs built with -fsanitize=address, -fsanitize=undefined or --coverage. */
 extern void __asan_init(void) __attribute__((weak));
-extern void __ubsan_handle_type_mismatch_v1(void) __attribute__((weak));
+extern void __ubsan_handle_type_mismatch_v1(void *, void *) __attribute__((weak));
 extern void __gcov_init(void) __attribute__((weak));
 
 static bool instrumented(void)
