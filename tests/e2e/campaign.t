@@ -34,21 +34,21 @@ is "$(query "$db" "SELECT count(*) FROM spans WHERE end_ns < begin_ns")" 0 "no s
 is "$(query "$db" "SELECT count(*) FROM (SELECT trial, node, round FROM spans WHERE kind = 'compute' GROUP BY 1, 2, 3)")" "$((13 * 2 * (2 + 2 + 3 + 3)))" "every worker computes in every round"
 
 # One trial's random draws do not depend on the scheme: the same data in the same order, so the same model up to float rounding.
-losses=$(query "$db" "SELECT max(loss) - min(loss) < 0.002 FROM learning_curves c JOIN trials t USING (trial) GROUP BY t.workers, t.repeat, c.round")
+losses=$(query "$db" "SELECT max(c.loss) - min(c.loss) < 0.002 FROM learning_curves c JOIN trials t USING (trial) GROUP BY t.workers, t.block, c.round")
 is "$(echo "$losses" | sort -u)" 1 "ring and server train the same model, to float rounding"
 is "$(query "$db" "SELECT group_concat(DISTINCT round) FROM (SELECT round FROM learning_curves ORDER BY round)")" "0,4,8,12,13" "evaluated initially, every four rounds and at the end"
 is "$(query "$db" "SELECT count(*) FROM learning_curves WHERE loss IS NULL OR accuracy NOT BETWEEN 0 AND 1")" 0 "losses and accuracies are numbers"
 is "$(query "$db" "SELECT min(a.loss < b.loss) FROM learning_curves a JOIN learning_curves b ON a.trial = b.trial AND a.round = 13 AND b.round = 0")" 1 "training lowers the loss"
 
-is "$(query "$db" "SELECT DISTINCT asked_rate_bps, asked_delay_ns, readback_rate_bps FROM links")" "200000000 1000000 200000000" "links as asked are what the kernel reads back"
+is "$(query "$db" "SELECT DISTINCT asked_rate_bps, asked_delay_ns, read_back_rate_bps FROM links")" "200000000 1000000 200000000" "links as asked are what the kernel reads back"
 is "$(query "$db" "SELECT count(*) FROM links WHERE measured_delay_mean_ns IS NULL OR measured_goodput_bps IS NULL")" 0 "every link is measured before the first trial"
 is "$(query "$db" "SELECT count(*) FROM cells WHERE prediction_ratio NOT BETWEEN 0.8 AND 1.6")" 0 "predictions are of the right size"
 is "$(query "$db" "SELECT count(*) = 0 FROM pragma_table_list l JOIN pragma_table_info(l.name) c LEFT JOIN column_doc d ON d.table_name = l.name AND d.column_name = c.name WHERE l.type IN ('table', 'view') AND l.schema = 'main' AND l.name NOT LIKE 'sqlite_%' AND d.text IS NULL")" 1 "column_doc explains every column"
 
 # Ring: each rank sends exactly 2 (N-1) chunks a round; at N = 2 and 3 workers of 12,730 floats the sum over ranks is 2 (N-1) S.
 parameters=$((784 * 16 + 16 + 16 * 10 + 10))
-is "$(query "$db" "SELECT sum(bytes) = 2 * (t.workers - 1) * 4 * $parameters * 13 FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' GROUP BY s.trial" | sort -u)" 1 "a ring of N sends 2 (N-1) S bytes a round"
-is "$(query "$db" "SELECT sum(bytes) = 2 * t.workers * 4 * $parameters * 13 FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ps-sync' GROUP BY s.trial" | sort -u)" 1 "a server round moves P gradients and P models"
+is "$(query "$db" "SELECT sum(moved_bytes) = 2 * (t.workers - 1) * 4 * $parameters * 13 FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' GROUP BY s.trial" | sort -u)" 1 "a ring of N sends 2 (N-1) S bytes a round"
+is "$(query "$db" "SELECT sum(moved_bytes) = 2 * t.workers * 4 * $parameters * 13 FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ps-sync' GROUP BY s.trial" | sort -u)" 1 "a server round moves P gradients and P models"
 
 # The same file and seed give the same plan.
 "$LAGGARD" plan "$SCRATCH/campaign.yaml" > "$SCRATCH/plan1" && "$LAGGARD" plan "$SCRATCH/campaign.yaml" > "$SCRATCH/plan2"

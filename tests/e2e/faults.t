@@ -23,9 +23,7 @@ wait_for() { # wait_for SQL VALUE: until the database answers so, twenty seconds
     done
 }
 agent_pid() { # agent_pid NODE: the process of that node's agent
-    for line in /proc/[0-9]*/cmdline; do
-        [ "$(tr '\0' ' ' < "$line" 2>/dev/null)" = "laggard-agent $1 " ] && echo "$line" | cut -d/ -f3 && return
-    done
+    marked_processes "^laggard-agent $1"
 }
 wait_for_agent() {
     tries=0
@@ -83,7 +81,7 @@ wait_for "SELECT count(*) FROM trial WHERE status = 'finished'" 1
 wait_for_agent w0 >/dev/null
 kill -TERM $controller
 wait $controller
-is $? 130 "an interrupted campaign: exit code 130"
+is $? 143 "a campaign ended by SIGTERM: exit code 143"
 is "$(query "$db" "SELECT count(*) FROM trials WHERE status IN ('running', 'failed')")" 0 "no trial is left running or failed"
 is "$(settles_to "$before")" "$before" "nothing is left"
 

@@ -38,12 +38,17 @@ finish() {
 query() { # query DB SQL
     sqlite3 -noheader -separator ' ' "$1" "$2"
 }
-# Network namespaces held by any process, and processes of ours: equal before and after means nothing was left.
+# What a run may not leave behind. Every process that a test starts inherits its mark, so that other users of this host do not count; a
+# namespace without a name lives only as long as a process holds it.
+export LAGGARD_TEST_MARK="$$-$(basename "$0")"
+marked_processes() { # marked_processes [PATTERN]: of ours, those whose command line matches
+    for process in $(pgrep -f "${1:-laggard}"); do
+        case $(readlink "/proc/$process/exe") in */laggard|*/laggard-agent) ;; *) continue ;; esac
+        cat "/proc/$process/environ" 2>/dev/null | tr '\0' '\n' | grep -qxF "LAGGARD_TEST_MARK=$LAGGARD_TEST_MARK" && echo "$process"
+    done
+}
 leftovers() {
-    namespaces=$(for link in /proc/[0-9]*/ns/net; do readlink "$link"; done 2>/dev/null | sort -u | wc -l)
-    processes=$(for exe in /proc/[0-9]*/exe; do readlink "$exe"; done 2>/dev/null | grep -c "^$PWD/$LAGGARD_BUILD/laggard")
-    links=$(ls /sys/class/net | wc -l)
-    echo "namespaces $namespaces, processes $processes, links $links, named $(ls /run/netns 2>/dev/null | wc -l)"
+    echo "processes $(marked_processes | wc -l), links $(ls /sys/class/net | wc -l), named $(ls /run/netns 2>/dev/null | wc -l), mounts $(wc -l < /proc/self/mounts)"
 }
 # Teardown of a namespace is asynchronous: waits until the count is as before, ten seconds at most.
 settles_to() { # settles_to BEFORE

@@ -31,6 +31,6 @@ output=$(as_user "$SCRATCH/laggard" run "$SCRATCH/campaign.yaml" --db "$SCRATCH/
 is $? 0 "both schemes run as an ordinary user${delay:- (without delay: /dev/net/tun is closed to them)}"
 [ $tap_failures = 0 ] || echo "# $output"
 is "$(query "$SCRATCH/home/out.db" "SELECT count(*), sum(status = 'finished') FROM trials")" "2 2" "every trial is finished"
-is "$(query "$SCRATCH/home/out.db" "SELECT DISTINCT asked_rate_bps, readback_rate_bps FROM links")" "200000000 200000000" "links are shaped as asked"
+is "$(query "$SCRATCH/home/out.db" "SELECT DISTINCT asked_rate_bps, read_back_rate_bps FROM links")" "200000000 200000000" "links are shaped as asked"
 is "$(settles_to "$before")" "$before" "nothing is left"
 finish

@@ -15,7 +15,7 @@ before=$(leftovers)
 is "$?$(cat "$SCRATCH/stderr")" 0 "27 cells run"
 is "$(settles_to "$before")" "$before" "nothing is left"
 is "$(query "$db" "SELECT count(*), sum(status = 'finished') FROM trials")" "27 27" "every trial is finished"
-is "$(query "$db" "SELECT min(check_count > 0), sum(check_failure_count) FROM workers w JOIN trials t USING (trial)")" "1 0" "every worker checked the mean and found it exact"
-is "$(query "$db" "SELECT sum(bytes) FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' AND t.workers = 5 AND t.payload_bytes = 300000 GROUP BY s.trial" | sort -u)" "$((2 * 4 * 300000 * 5))" "bytes on the wire by the formula"
+is "$(query "$db" "SELECT min(check_count > 0), sum(check_failure_count) FROM node_counter JOIN node USING (trial_id, node) WHERE role = 'worker'")" "1 0" "every worker checked the mean and found it exact"
+is "$(query "$db" "SELECT sum(moved_bytes) FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' AND t.workers = 5 AND t.payload_bytes = 300000 GROUP BY s.trial" | sort -u)" "$((2 * 4 * 300000 * 5))" "bytes on the wire by the formula"
 is "$(query "$db" "SELECT count(*) FROM spans s JOIN trials t USING (trial) WHERE kind = 'send' AND t.scheme = 'ring' AND t.workers = 1")" 0 "a ring of one says nothing"
 finish
