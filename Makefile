@@ -85,7 +85,10 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/unit/libhelpers.a $(LIBRARIES)
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
 
-$(B)/tests/netns/% $(B)/tests/bench/%: $(B)/tests/netns/%.o $(LIBRARIES)
+$(B)/tests/netns/%: $(B)/tests/netns/%.o $(LIBRARIES)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
+
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
 
 $(B)/netem/%.o $(B)/tests/unit/%.o $(B)/tests/netns/%.o: EXTRA_CFLAGS = $(NL_CFLAGS)
@@ -152,7 +155,9 @@ install: all ## copy the programs, man pages and documentation below PREFIX (def
 	install -m 755 $(B)/laggard $(B)/laggard-agent $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
-	install -m 644 README.md LICENSE $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/laggard/
+	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/laggard/
+	find docs -name '*.md' -o -name '*.yaml' | while read -r file; do \
+		install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file"; done
 
 .PHONY: clean
 clean: ## remove build/

@@ -121,12 +121,20 @@ static void print_prediction(const struct prediction *prediction, struct json *j
     json_string(json, "prediction_method", prediction->method);
 }
 
+/* Over 2^53, where readers of JSON numbers begin to round: a string. */
+static void json_seed(struct json *json, uint64_t seed)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRIu64, seed);
+    json_string(json, "seed", text);
+}
+
 static void print_json(const struct plan *plan, const struct cell_forecast *forecasts, double seconds, struct text *out)
 {
     struct json json = {.out = out};
     json_begin_object(&json, NULL);
     json_string(&json, "campaign", plan->name);
-    json_integer(&json, "seed", (int64_t)plan->seed);
+    json_seed(&json, plan->seed);
     json_double(&json, "estimated_seconds", seconds);
     json_begin_array(&json, "cells");
     for (int c = 0; c < plan->cell_count; c++) {
@@ -148,13 +156,11 @@ static void print_json(const struct plan *plan, const struct cell_forecast *fore
     json_begin_array(&json, "trials");
     for (int t = 0; t < plan->trial_count; t++) {
         const struct trial_plan *trial = &plan->trials[t];
-        char seed[24];
-        snprintf(seed, sizeof(seed), "%" PRIu64, trial->seed);
         json_begin_object(&json, NULL);
         json_integer(&json, "order", trial->order);
         json_integer(&json, "cell", trial->cell);
         json_integer(&json, "repeat", trial->repeat);
-        json_string(&json, "seed", seed); /* over 2^53: not a JSON number */
+        json_seed(&json, trial->seed);
         json_end_object(&json);
     }
     json_end_array(&json);

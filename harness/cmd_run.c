@@ -36,7 +36,7 @@ struct run_options {
     int world, engine, color;
     uint64_t seed;
     int64_t max_time_ns;
-    bool json, quiet, verbose;
+    bool json, quiet;
 };
 static const struct option_row run_rows[] = {
     {.name = "db",
@@ -80,11 +80,6 @@ static const struct option_row run_rows[] = {
      .offset = offsetof(struct run_options, json),
      .help = "print one JSON document instead of the table"},
     {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .offset = offsetof(struct run_options, quiet), .help = "no progress"},
-    {.name = "verbose",
-     .letter = 'v',
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct run_options, verbose),
-     .help = "say what is done"},
     {.name = "color",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct run_options, color),
@@ -381,8 +376,6 @@ int cmd_run(int argc, char **argv, struct err *err)
     int result = options_parse(&run_table, argc, argv, &run.options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
-    if (run.options.verbose)
-        log_set_level(LOG_NOTE);
     raise_descriptor_limit();
     result = campaign_load(argv[0], run.options.seed != UINT64_MAX ? &run.options.seed : NULL, run.arena, &run.plan, err);
     if (result == 0)

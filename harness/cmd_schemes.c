@@ -73,8 +73,9 @@ int cmd_schemes(int argc, char **argv, struct err *err)
         for (int i = 0; i < scheme_count() && count < 64; i++)
             known[count++] = scheme_at(i)->name;
         const char *near = options_nearest(argv[0], known, count);
-        return err_set(err, ERR_USAGE, "unknown scheme '%s'; %s%s", argv[0],
-                       near ? "did you mean " : "`laggard schemes` lists them", near ? near : "");
+        if (near)
+            return err_set(err, ERR_USAGE, "unknown scheme '%s', did you mean '%s'?", argv[0], near);
+        return err_set(err, ERR_USAGE, "unknown scheme '%s'; `laggard schemes` lists them", argv[0]);
     }
     cleanup(text_free) struct text out = {0};
     for (int i = 0; i < scheme_count(); i++) {

@@ -101,9 +101,9 @@ static const struct phase_row {
     const char *awaited;
     enum control_operation answer;
 } phases[PHASE_COUNT] = {
-    [PHASE_SETUP] = {NULL, CONTROL_SETUP, setup_of, "load its data and listen", CONTROL_LISTENING},
-    [PHASE_CONNECT] = {NULL, CONTROL_CONNECT, NULL, "connect to its peers", CONTROL_READY},
-    [PHASE_RUN] = {prepare_start, CONTROL_START, start_of, "finish its rounds", CONTROL_DONE},
+    [PHASE_SETUP] = {NULL, CONTROL_SETUP, setup_of, "load the data and listen", CONTROL_LISTENING},
+    [PHASE_CONNECT] = {NULL, CONTROL_CONNECT, NULL, "connect to the others", CONTROL_READY},
+    [PHASE_RUN] = {prepare_start, CONTROL_START, start_of, "finish all rounds", CONTROL_DONE},
     [PHASE_COLLECT] = {prepare_collect, CONTROL_COLLECT, NULL, "evaluate and report", CONTROL_REPORT},
     [PHASE_OVER] = {.awaited = "nothing"},
 };

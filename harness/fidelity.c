@@ -23,6 +23,14 @@ struct doubt {
     char text[160];
 };
 
+static void doubt_counters(const struct fidelity_evidence *evidence, struct doubt *doubt)
+{
+    if (evidence->counters || evidence->topology->link_count == 0)
+        return;
+    doubt->verdict = FIDELITY_DEGRADED;
+    snprintf(doubt->text, sizeof(doubt->text), "the links' counters could not be read: losses and lateness are unknown");
+}
+
 static void doubt_drops(const struct fidelity_evidence *evidence, struct doubt *doubt)
 {
     for (int l = 0; evidence->counters && l < evidence->topology->link_count; l++)
@@ -118,8 +126,8 @@ static void doubt_processors(const struct fidelity_evidence *evidence, struct do
 }
 
 typedef void doubt_function(const struct fidelity_evidence *evidence, struct doubt *doubt);
-static doubt_function *const doubts[] = {doubt_drops,  doubt_lateness,   doubt_links, doubt_overruns,
-                                         doubt_timers, doubt_processors, doubt_spans};
+static doubt_function *const doubts[] = {doubt_counters, doubt_drops,  doubt_lateness,   doubt_links,
+                                         doubt_overruns, doubt_timers, doubt_processors, doubt_spans};
 
 enum fidelity fidelity_judge(const struct fidelity_evidence *evidence, char *reason)
 {

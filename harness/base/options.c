@@ -50,20 +50,27 @@ static size_t choice_count(const struct option_row *row)
 /* Levenshtein's distance, one row of the table at a time. */
 static size_t edit_distance(const char *a, const char *b, size_t b_length)
 {
-    size_t row[NEAREST_BYTES_MAX + 1];
+    size_t rows[3][NEAREST_BYTES_MAX + 1];
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= b_length; j++)
-        row[j] = j;
+        last[j] = j;
     for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
         row[0] = i + 1;
         for (size_t j = 0; j < b_length; j++) {
-            size_t substituted = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            size_t shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
-            row[j + 1] = substituted < shorter ? substituted : shorter;
+            size_t distance = last[j] + (a[i] != b[j]);
+            distance = distance < last[j + 1] + 1 ? distance : last[j + 1] + 1;
+            distance = distance < row[j] + 1 ? distance : row[j] + 1;
+            /* Two letters changed about are one slip of the fingers. */
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] && before[j - 1] + 1 < distance)
+                distance = before[j - 1] + 1;
+            row[j + 1] = distance;
         }
+        size_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
     }
-    return row[b_length];
+    return last[b_length];
 }
 
 const char *options_nearest(const char *word, const char *const *candidates, size_t count)

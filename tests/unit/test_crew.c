@@ -194,9 +194,9 @@ static void every_fault_has_its_sentence(void **state)
         enum control_operation at;
         const char *sentence;
     } cases[] = {
-        {close_socket, CONTROL_SETUP, "node w1 closed its control socket after round 0, when it was to load its data and listen"},
-        {close_socket, CONTROL_CONNECT, "node w1 closed its control socket after round 0, when it was to connect to its peers"},
-        {close_socket, CONTROL_START, "when it was to finish its rounds"},
+        {close_socket, CONTROL_SETUP, "node w1 closed its control socket after round 0, when it was to load the data and listen"},
+        {close_socket, CONTROL_CONNECT, "node w1 closed its control socket after round 0, when it was to connect to the others"},
+        {close_socket, CONTROL_START, "when it was to finish all rounds"},
         {close_socket, CONTROL_COLLECT, "node w1 closed its control socket after round 3, when it was to evaluate and report"},
         {close_inside_a_frame, CONTROL_CONNECT, "node w1 closed its control socket"},
         {answer_and_close, CONTROL_SETUP, "node w1 closed its control socket"},
@@ -211,15 +211,15 @@ static void every_fault_has_its_sentence(void **state)
          "node w1: it speaks version 2 of the control protocol, this program version 1: install"},
         {send_a_short_body, CONTROL_SETUP, "node w1: it sent an operation listening that cannot be read"},
         {send_a_body_too_many, CONTROL_CONNECT, "node w1: it sent operation ready with 4 bytes"},
-        {send_done_early, CONTROL_CONNECT, "node w1: it sent operation done out of turn, when it was to connect to its peers"},
-        {progress_early, CONTROL_SETUP, "node w1: it sent operation progress out of turn, when it was to load its data"},
+        {send_done_early, CONTROL_CONNECT, "node w1: it sent operation done out of turn, when it was to connect to the others"},
+        {progress_early, CONTROL_SETUP, "node w1: it sent operation progress out of turn, when it was to load the data"},
         {fake_fail_and_close, CONTROL_SETUP, "node w1, round 2: the peer w0 is lost: connection reset"},
         {fake_fail_and_close, CONTROL_START, "node w1, round 2: the peer w0 is lost: connection reset"},
         {fail_and_stay, CONTROL_COLLECT, "node w1, round 2: the peer w0 is lost: connection reset"},
         {answer_fail_and_close, CONTROL_SETUP, "node w1, round 2: the peer w0 is lost: connection reset"},
         {answer_fail_and_close, CONTROL_CONNECT, "node w1, round 2: the peer w0 is lost: connection reset"},
         {end_and_close, CONTROL_SETUP,
-         "the agent of node w1 ended (killed by SIGSEGV) after round 0, when it was to load its data"},
+         "the agent of node w1 ended (killed by SIGSEGV) after round 0, when it was to load the data"},
         {end_and_close, CONTROL_COLLECT, "the agent of node w1 ended (killed by SIGSEGV) after round 3, when it was to evaluate"},
         {fail_end_and_close, CONTROL_START, "node w1, round 2: the peer w0 is lost: connection reset"},
     };

@@ -23,9 +23,9 @@ static void silence_ends_at_the_deadline(void **state)
         enum control_operation at;
         const char *sentence;
     } cases[] = {
-        {CONTROL_SETUP, "600 ms after they were told to, these nodes had still to load its data and listen: w1"},
-        {CONTROL_CONNECT, "600 ms after they were told to, these nodes had still to connect to its peers: w1"},
-        {CONTROL_START, "these nodes had still to finish its rounds: w1 (trial_deadline in the campaign file sets the limit)"},
+        {CONTROL_SETUP, "600 ms after they were told to, these nodes had still to load the data and listen: w1"},
+        {CONTROL_CONNECT, "600 ms after they were told to, these nodes had still to connect to the others: w1"},
+        {CONTROL_START, "these nodes had still to finish all rounds: w1 (trial_deadline in the campaign file sets the limit)"},
         {CONTROL_COLLECT,
          "600 ms after the start, and after round 3, these nodes had still to evaluate and report: w1 (trial_deadline"},
     };
@@ -59,7 +59,7 @@ static void a_stopped_agent_blocks_nobody(void **state)
     struct crew *crew = crew_new(&spec, NULL);
     assert_non_null(crew);
     assert_int_equal(crew_run(crew, &rig.err), -ERR_TRIAL);
-    assert_non_null(strstr(rig.err.text, "600 ms after they were told to, these nodes had still to load its data and listen: w0"));
+    assert_non_null(strstr(rig.err.text, "600 ms after they were told to, these nodes had still to load the data and listen: w0"));
     crew_free(crew);
     loop_free(rig.loop);
     close(pair[1]);
@@ -94,7 +94,7 @@ static void an_agents_own_words_win_over_its_exit_status(void **state)
     rig.ends_at_start = "exit status 1";
     crew_rig_run(&rig);
     crew_rig_assert_failed(&rig, ERR_TRIAL,
-                           "the agent of node w1 ended (exit status 1) after round 0, when it was to finish its rounds");
+                           "the agent of node w1 ended (exit status 1) after round 0, when it was to finish all rounds");
 }
 
 static void an_interruption_is_told_as_one(void **state)

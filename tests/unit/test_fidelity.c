@@ -59,7 +59,6 @@ static void what_was_asked_is_faithful(void **state)
     struct evidence evidence;
     good_evidence(&evidence);
     assert_verdict(&evidence, FIDELITY_FAITHFUL, ""); /* full queues were asked for */
-    evidence.all.counters = NULL;
     evidence.all.checks = NULL;
     assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
     evidence.nodes[0].counters.compute_tasks = evidence.nodes[1].counters.compute_tasks = 0;
@@ -73,6 +72,15 @@ static void unasked_losses_degrade(void **state)
     good_evidence(&evidence);
     evidence.counters[1].direction[DIRECTION_BACKWARD].unasked_drops = 1;
     assert_verdict(&evidence, FIDELITY_DEGRADED, "link w1-router backward lost 1 packets that nobody asked to lose");
+}
+
+static void unread_counters_degrade(void **state)
+{
+    (void)state;
+    struct evidence evidence;
+    good_evidence(&evidence);
+    evidence.all.counters = NULL;
+    assert_verdict(&evidence, FIDELITY_DEGRADED, "the links' counters could not be read: losses and lateness are unknown");
 }
 
 static void late_packets_degrade(void **state)
@@ -176,10 +184,15 @@ static void the_worst_verdict_has_every_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_asked_is_faithful), cmocka_unit_test(unasked_losses_degrade),
-        cmocka_unit_test(late_packets_degrade),       cmocka_unit_test(links_out_of_tolerance_degrade),
-        cmocka_unit_test(overruns_degrade_and_void),  cmocka_unit_test(late_timers_and_lost_spans_degrade),
-        cmocka_unit_test(stolen_time_degrades),       cmocka_unit_test(the_worst_verdict_has_every_reason),
+        cmocka_unit_test(what_was_asked_is_faithful),
+        cmocka_unit_test(unasked_losses_degrade),
+        cmocka_unit_test(late_packets_degrade),
+        cmocka_unit_test(links_out_of_tolerance_degrade),
+        cmocka_unit_test(overruns_degrade_and_void),
+        cmocka_unit_test(late_timers_and_lost_spans_degrade),
+        cmocka_unit_test(stolen_time_degrades),
+        cmocka_unit_test(unread_counters_degrade),
+        cmocka_unit_test(the_worst_verdict_has_every_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,6 +265,8 @@ static void the_nearest_word_is_near(void **state)
     assert_string_equal(options_nearest("wrokload", keys, KEYS), "workload");
     assert_string_equal(options_nearest("matrices", keys, KEYS), "matrix");
     assert_string_equal(options_nearest("sed", keys, KEYS), "seed");
+    static const char *const commands[] = {"plan", "run", "fields"};
+    assert_string_equal(options_nearest("rnu", commands, 3), "run"); /* two letters changed about: one slip */
     assert_string_equal(options_nearest("seed", keys, KEYS), "seed");
     assert_null(options_nearest("x", keys, KEYS));
     assert_null(options_nearest("", keys, KEYS));
