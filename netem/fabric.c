@@ -75,9 +75,29 @@ static int gone(struct err *err)
     return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly");
 }
 
-/* The next answer; *pid is the sender named in it. */
-static int receive_answer(const struct fabric *fabric, struct warden_answer *answer, pid_t *pid, struct err *err)
+/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building and measuring know their own
+ * bounds a link; these stand far above them. */
+static const int ANSWER_MS = 10 * 1000, LONG_ANSWER_MS = 600 * 1000;
+
+static int await_answer(const struct fabric *fabric, int timeout_ms, struct err *err)
 {
+    struct pollfd entry = {.fd = fabric->request_fd, .events = POLLIN};
+    int ready;
+    do
+        ready = poll(&entry, 1, timeout_ms);
+    while (ready < 0 && errno == EINTR);
+    if (ready == 0)
+        return err_set(err, ERR_TRIAL,
+                       "the process that holds the network (the warden) did not answer within %d s: was it stopped?",
+                       timeout_ms / 1000);
+    return ready < 0 ? gone(err) : 0;
+}
+
+/* The next answer; *pid is the sender named in it. */
+static int receive_answer(const struct fabric *fabric, int timeout_ms, struct warden_answer *answer, pid_t *pid, struct err *err)
+{
+    if (await_answer(fabric, timeout_ms, err) < 0)
+        return -ERR_TRIAL;
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(struct ucred))];
@@ -107,7 +127,8 @@ static int request(struct fabric *fabric, const struct warden_request *asked, st
     pid_t pid;
     if (send(fabric->request_fd, asked, sizeof(*asked), MSG_NOSIGNAL) != (ssize_t)sizeof(*asked))
         return gone(err);
-    if (receive_answer(fabric, &answer, &pid, err) < 0)
+    int timeout_ms = asked->operation == WARDEN_MEASURE ? LONG_ANSWER_MS : ANSWER_MS;
+    if (receive_answer(fabric, timeout_ms, &answer, &pid, err) < 0)
         return -ERR_TRIAL;
     if (answer.code < 0 && err)
         *err = fabric->shared->err;
@@ -119,7 +140,7 @@ static int await_built(struct fabric *fabric, struct err *err)
     for (;;) {
         struct warden_answer answer;
         pid_t pid;
-        if (receive_answer(fabric, &answer, &pid, err) < 0)
+        if (receive_answer(fabric, LONG_ANSWER_MS, &answer, &pid, err) < 0)
             return -ERR_TRIAL;
         if (answer.operation == WARDEN_STARTED && answer.program >= 0 && answer.program < fabric->program_count)
             fabric->pids[answer.program] = pid;
