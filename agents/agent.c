@@ -30,8 +30,9 @@
 
 enum state { AWAIT_SETUP, AWAIT_CONNECT, CONNECTING, AWAIT_START, RUNNING, AWAIT_COLLECT, AWAIT_QUIT, STATE_COUNT };
 static const char *const state_names[STATE_COUNT] = {
-    [AWAIT_SETUP] = "waits for SETUP", [AWAIT_CONNECT] = "waits for CONNECT", [CONNECTING] = "is connecting",
-    [AWAIT_START] = "waits for START", [RUNNING] = "is running",              [AWAIT_COLLECT] = "waits for COLLECT",
+    [AWAIT_SETUP] = "waits for SETUP", [AWAIT_CONNECT] = "waits for CONNECT",
+    [CONNECTING] = "is connecting",    [AWAIT_START] = "waits for START",
+    [RUNNING] = "is running",          [AWAIT_COLLECT] = "waits for COLLECT",
     [AWAIT_QUIT] = "waits for QUIT",
 };
 
@@ -300,8 +301,7 @@ static int take_collect(struct agent *agent, const void *body, struct err *err)
     (void)body;
     struct control_report report;
     emulated_stop(agent->emulated);
-    int result =
-        agent_report_make(agent->emulated, &agent->recorder, agent->workload, &agent->host, agent->arena, &report, err);
+    int result = agent_report_make(agent->emulated, &agent->recorder, agent->workload, &agent->host, agent->arena, &report, err);
     if (result < 0)
         return result;
     enter(agent, AWAIT_QUIT);
@@ -319,20 +319,18 @@ static const struct handler {
     unsigned states; /* bit set of enum state */
     int (*take)(struct agent *, const void *body, struct err *);
 } handlers[CONTROL_OPERATION_END] = {
-    [CONTROL_SETUP] = {1U << AWAIT_SETUP, take_setup},
-    [CONTROL_CONNECT] = {1U << AWAIT_CONNECT, take_connect},
-    [CONTROL_START] = {1U << AWAIT_START, take_start},
-    [CONTROL_PEER] = {1U << RUNNING | 1U << AWAIT_COLLECT, take_peer},
-    [CONTROL_COLLECT] = {1U << AWAIT_COLLECT, take_collect},
-    [CONTROL_QUIT] = {~0U, take_quit},
+    [CONTROL_SETUP] = {1U << AWAIT_SETUP, take_setup},       [CONTROL_CONNECT] = {1U << AWAIT_CONNECT, take_connect},
+    [CONTROL_START] = {1U << AWAIT_START, take_start},       [CONTROL_PEER] = {1U << RUNNING | 1U << AWAIT_COLLECT, take_peer},
+    [CONTROL_COLLECT] = {1U << AWAIT_COLLECT, take_collect}, [CONTROL_QUIT] = {~0U, take_quit},
 };
 
 static int take_frame(struct agent *agent, const struct frame *frame, struct err *err)
 {
     if (frame->version != CONTROL_VERSION)
-        return err_set(err, ERR_TRIAL,
-                       "the controller speaks version %u of the control protocol, this agent version %d: install both programs from one build",
-                       frame->version, CONTROL_VERSION);
+        return err_set(
+            err, ERR_TRIAL,
+            "the controller speaks version %u of the control protocol, this agent version %d: install both programs from one build",
+            frame->version, CONTROL_VERSION);
     if (frame->operation >= CONTROL_OPERATION_END || !handlers[frame->operation].take)
         return err_set(err, ERR_TRIAL, "the controller sent operation %u, which no agent understands", frame->operation);
     const struct handler *handler = &handlers[frame->operation];

@@ -41,7 +41,7 @@ uint64_t agent_setup_spans(const struct agent_setup *setup);
 struct workload;
 struct emulated;
 /* Evaluates, checks every element of the last sum, and puts the report together. */
-int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload, const struct host_counters *host,
-                      struct arena *arena, struct control_report *report, struct err *err);
+int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload,
+                      const struct host_counters *host, struct arena *arena, struct control_report *report, struct err *err);
 
 #endif

@@ -48,8 +48,8 @@ static void count_host(const struct host_counters *host, struct node_counters *c
         counters->peak_rss_bytes = (uint64_t)usage.ru_maxrss << 10;
 }
 
-int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload, const struct host_counters *host,
-                      struct arena *arena, struct control_report *report, struct err *err)
+int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload,
+                      const struct host_counters *host, struct arena *arena, struct control_report *report, struct err *err)
 {
     struct node *node = emulated_node(emulated);
     char sentence[512];

@@ -41,8 +41,9 @@ static int check_numbers(const struct control_setup *control, struct err *err)
     for (uint32_t i = 0; i < control->node_count; i++)
         if (control->nodes[i].role >= ROLE_COUNT || (i > 0 && control->nodes[i].role < control->nodes[i - 1].role) ||
             !(control->nodes[i].slow_factor > 0))
-            return err_set(err, ERR_TRIAL, "SETUP: row %u of the roster has no valid role, is out of order, or has a slow factor of %g",
-                           i, control->nodes[i].slow_factor);
+            return err_set(err, ERR_TRIAL,
+                           "SETUP: row %u of the roster has no valid role, is out of order, or has a slow factor of %g", i,
+                           control->nodes[i].slow_factor);
     return 0;
 }
 
@@ -113,7 +114,8 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
         return result;
     const struct scheme *scheme = scheme_find(control->scheme);
     if (!scheme)
-        return err_set(err, ERR_TRIAL, "SETUP: this agent has no scheme '%s'; install both programs from one build", control->scheme);
+        return err_set(err, ERR_TRIAL, "SETUP: this agent has no scheme '%s'; install both programs from one build",
+                       control->scheme);
     if (control->value_count != (uint32_t)scheme->param_count)
         return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' has %d parameters, %u were sent", scheme->name, scheme->param_count,
                        control->value_count);
@@ -140,8 +142,8 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
     if (row->workers < 1)
         return err_set(err, ERR_TRIAL, "SETUP: the roster has no worker");
     if (scheme_servers(scheme, row->workers, row->values) != row->servers)
-        return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' with %d workers has %d servers, the roster has %d", scheme->name, row->workers,
-                       scheme_servers(scheme, row->workers, row->values), row->servers);
+        return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' with %d workers has %d servers, the roster has %d", scheme->name,
+                       row->workers, scheme_servers(scheme, row->workers, row->values), row->servers);
     if (!row->values_carried && scheme->flags & SCHEME_NEEDS_VALUES)
         return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' needs values, the workload has gradients: none", scheme->name);
     return 0;

@@ -238,7 +238,8 @@ static void plan_times(struct compute *compute)
         compute->samples = samples_in_time(compute, mini_batch_ns);
         whole_ns = mini_batch_ns * (double)compute->samples / emulated->node.setup->batch;
         bool capped = task->sample_cap > 0 && compute->samples == task->sample_cap;
-        if (task->deadline_ns && !capped && (drawn || !compute->real)) /* the window is used up, also by a sample that did not fit */
+        if (task->deadline_ns && !capped &&
+            (drawn || !compute->real)) /* the window is used up, also by a sample that did not fit */
             whole_ns = (double)(emulated->start_ns + task->deadline_ns - compute->begin_ns);
     }
     compute->end_ns = compute->begin_ns + (int64_t)whole_ns;

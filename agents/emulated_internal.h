@@ -19,7 +19,7 @@ struct later { /* a message that was put off */
     struct message message;
     struct later *next;
 };
-struct inbox { /* one a peer */
+struct inbox {                 /* one a peer */
     enum landing_kind landing; /* of the message being received */
     bool receiving;
     struct buffer *buffer; /* of the message being received, in LAND_POOL and LAND_LATER */

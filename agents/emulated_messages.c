@@ -35,8 +35,8 @@ void emulated_send(struct node *node, int destination, const struct message_head
         return;
     }
     if (buffer ? offset > buffer->length || length > buffer->length - offset : length > 0) {
-        emulated_fail(emulated, "scheme '%s' sends %zu bytes from offset %zu of a buffer of %zu", setup->scheme->name, length, offset,
-                      buffer ? buffer->length : 0);
+        emulated_fail(emulated, "scheme '%s' sends %zu bytes from offset %zu of a buffer of %zu", setup->scheme->name, length,
+                      offset, buffer ? buffer->length : 0);
         return;
     }
     emulated->counters.sent_messages++;
@@ -108,8 +108,9 @@ static enum transport_landing on_header(void *context, const struct message *mes
     struct inbox *inbox = &emulated->inboxes[message->source];
     struct landing landing = ask(emulated, message);
     inbox->landing = landing.kind;
-    inbox->held = landing.kind == LAND_LATER && (inbox->later_count == LATER_MESSAGES_MAX ||
-                                                 (inbox->later_count > 0 && inbox->later_bytes + message->length > LATER_BYTES_MAX));
+    inbox->held =
+        landing.kind == LAND_LATER && (inbox->later_count == LATER_MESSAGES_MAX ||
+                                       (inbox->later_count > 0 && inbox->later_bytes + message->length > LATER_BYTES_MAX));
     if (inbox->held)
         return TRANSPORT_HOLD;
     inbox->receiving = true;

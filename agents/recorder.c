@@ -18,13 +18,13 @@ int recorder_init(struct recorder *recorder, const struct recorder_options *opti
     uint64_t snapshots = snapshots_needed(options);
     uint64_t model_bytes = options->snapshot_floats * sizeof(float);
     if (snapshots > 0 && model_bytes > RECORDER_SNAPSHOT_BYTES_MAX / snapshots)
-        return err_set(err, ERR_USAGE,
-                       "%llu snapshots of a model of %llu bytes take more than %llu MiB: evaluate less often (workload.evaluate_every)",
-                       (unsigned long long)snapshots, (unsigned long long)model_bytes,
-                       (unsigned long long)(RECORDER_SNAPSHOT_BYTES_MAX >> 20));
+        return err_set(
+            err, ERR_USAGE,
+            "%llu snapshots of a model of %llu bytes take more than %llu MiB: evaluate less often (workload.evaluate_every)",
+            (unsigned long long)snapshots, (unsigned long long)model_bytes,
+            (unsigned long long)(RECORDER_SNAPSHOT_BYTES_MAX >> 20));
     *recorder = (struct recorder){.options = *options};
-    recorder->span_capacity =
-        (uint32_t)(options->spans_wanted < RECORDER_SPANS_MAX ? options->spans_wanted : RECORDER_SPANS_MAX);
+    recorder->span_capacity = (uint32_t)(options->spans_wanted < RECORDER_SPANS_MAX ? options->spans_wanted : RECORDER_SPANS_MAX);
     recorder->spans = touched_alloc(options->arena, recorder->span_capacity * sizeof(*recorder->spans));
     recorder->rounds = touched_alloc(options->arena, options->rounds * sizeof(*recorder->rounds));
     recorder->snapshot_capacity = (uint32_t)snapshots;

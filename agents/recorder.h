@@ -35,7 +35,7 @@ struct recorder {
     uint32_t snapshot_count, snapshot_capacity;
 };
 
-enum { RECORDER_SPANS_MAX = 1 << 20 };                        /* 48 MiB; a report has to fit into one frame */
+enum { RECORDER_SPANS_MAX = 1 << 20 }; /* 48 MiB; a report has to fit into one frame */
 #define RECORDER_SNAPSHOT_BYTES_MAX (UINT64_C(512) << 20)
 
 /* Refuses (ERR_USAGE) when the snapshots would take too much memory. */

@@ -21,7 +21,7 @@ int sandbox_drop_privileges(struct err *err)
     capng_clear(CAPNG_SELECT_BOTH);
     /* The bounding set can only be lowered with CAP_SETPCAP; without it, no_new_privs keeps it from mattering. */
     capng_select_t what = capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) ? CAPNG_SELECT_BOTH
-                                                                                                              : CAPNG_SELECT_CAPS;
+                                                                                                               : CAPNG_SELECT_CAPS;
     capng_clear(CAPNG_SELECT_BOTH);
     int result = capng_apply(what);
     if (result < 0)
@@ -34,27 +34,88 @@ int sandbox_drop_privileges(struct err *err)
 /* Always allowed, whatever the arguments. */
 static const int allowed_calls[] = {
     /* messages and control */
-    SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64), SCMP_SYS(sendto), SCMP_SYS(recvfrom),
-    SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(accept4), SCMP_SYS(connect), SCMP_SYS(shutdown), SCMP_SYS(close),
-    SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
+    SCMP_SYS(read),
+    SCMP_SYS(write),
+    SCMP_SYS(readv),
+    SCMP_SYS(writev),
+    SCMP_SYS(pread64),
+    SCMP_SYS(sendto),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(accept4),
+    SCMP_SYS(connect),
+    SCMP_SYS(shutdown),
+    SCMP_SYS(close),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(setsockopt),
     /* waiting */
-    SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(timerfd_settime), SCMP_SYS(poll), SCMP_SYS(ppoll),
-    SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(restart_syscall),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(timerfd_settime),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(futex),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(restart_syscall),
     /* memory, counters */
-    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(getrusage), SCMP_SYS(getrandom),
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(getrandom),
     /* ending, also by an assertion */
-    SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigaction), SCMP_SYS(getpid),
-    SCMP_SYS(rseq), SCMP_SYS(set_robust_list), /* a thread that starts registers itself */
-    SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(newfstatat), SCMP_SYS(fstat), SCMP_SYS(lseek),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(getpid),
+    SCMP_SYS(rseq),
+    SCMP_SYS(set_robust_list), /* a thread that starts registers itself */
+    SCMP_SYS(gettid),
+    SCMP_SYS(tgkill),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(fstat),
+    SCMP_SYS(lseek),
 };
 
 /* What the run-time libraries of instrumented builds need to print a report, look for leaks, or write their counts. */
 static const int instrumented_calls[] = {
-    SCMP_SYS(openat),   SCMP_SYS(readlink),  SCMP_SYS(fcntl),  SCMP_SYS(getdents64), SCMP_SYS(sigaltstack), SCMP_SYS(clone),
-    SCMP_SYS(ptrace),   SCMP_SYS(wait4),     SCMP_SYS(prctl),  SCMP_SYS(mprotect),   SCMP_SYS(mmap),        SCMP_SYS(ioctl),
-    SCMP_SYS(mkdir),    SCMP_SYS(ftruncate), SCMP_SYS(getcwd), SCMP_SYS(prlimit64),  SCMP_SYS(sysinfo),     SCMP_SYS(process_vm_readv),
-    SCMP_SYS(getppid),  SCMP_SYS(uname),     SCMP_SYS(stat),   SCMP_SYS(access),     SCMP_SYS(pipe2),       SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(kill),     SCMP_SYS(socketpair),
+    SCMP_SYS(openat),
+    SCMP_SYS(open),
+    SCMP_SYS(readlink),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(sigaltstack),
+    SCMP_SYS(clone),
+    SCMP_SYS(ptrace),
+    SCMP_SYS(wait4),
+    SCMP_SYS(prctl),
+    SCMP_SYS(mprotect),
+    SCMP_SYS(mmap),
+    SCMP_SYS(ioctl),
+    SCMP_SYS(mkdir),
+    SCMP_SYS(ftruncate),
+    SCMP_SYS(getcwd),
+    SCMP_SYS(prlimit64),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(getppid),
+    SCMP_SYS(uname),
+    SCMP_SYS(stat),
+    SCMP_SYS(access),
+    SCMP_SYS(pipe2),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(kill),
+    SCMP_SYS(socketpair),
+    SCMP_SYS(getdents),
+    SCMP_SYS(lstat),
+    SCMP_SYS(set_robust_list),
 };
 
 /* Present only in programs built with -fsanitize=address, -fsanitize=undefined or --coverage. */

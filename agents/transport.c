@@ -235,8 +235,7 @@ static void take_header(struct connection *connection)
     }
     connection->receive_sequence++;
     connection->staged_begin += TRANSPORT_HEADER_BYTES;
-    connection->message =
-        (struct message){.header = header.message, .source = connection->peer, .length = (size_t)header.length};
+    connection->message = (struct message){.header = header.message, .source = connection->peer, .length = (size_t)header.length};
     ask_landing(connection);
 }
 

@@ -44,7 +44,7 @@ struct transport_events {
     void (*on_lost)(void *context, int peer, bool violation, const struct err *reason);
     /* The end of a wake-up of one connection: no call of the above is on the stack. */
     void (*on_settled)(void *context);
-    void (*on_connected)(void *context); /* all of them */
+    void (*on_connected)(void *context);                        /* all of them */
     void (*on_failed)(void *context, const struct err *reason); /* could not connect */
 };
 

@@ -133,8 +133,7 @@ static void on_deadline(void *context, int64_t deadline_ns)
     const struct transport_options *options = &transport->options;
     int missing = -1, count = 0;
     for (int i = 0; i < options->node_count; i++) {
-        if (i == options->node || transport->connections[i].fd >= 0 ||
-            !options->talks(options->talks_context, options->node, i))
+        if (i == options->node || transport->connections[i].fd >= 0 || !options->talks(options->talks_context, options->node, i))
             continue;
         missing = count++ == 0 ? i : missing;
     }

@@ -78,11 +78,13 @@ int transport_hello_decode(const uint8_t bytes[static TRANSPORT_HEADER_BYTES], s
 {
     uint32_t magic = (uint32_t)get(bytes + AT_MAGIC, 4);
     if (magic != MAGIC_HELLO)
-        return err_set(err, ERR_TRIAL, "the connection opens with 0x%08" PRIx32 " instead of \"LGH1\": this is no laggard agent", magic);
+        return err_set(err, ERR_TRIAL, "the connection opens with 0x%08" PRIx32 " instead of \"LGH1\": this is no laggard agent",
+                       magic);
     unsigned version = (unsigned)get(bytes + AT_CHANNEL, 2);
     if (version != TRANSPORT_VERSION)
-        return err_set(err, ERR_TRIAL, "the peer speaks version %u of the message layout, this agent version %d: use agents of one build",
-                       version, TRANSPORT_VERSION);
+        return err_set(err, ERR_TRIAL,
+                       "the peer speaks version %u of the message layout, this agent version %d: use agents of one build", version,
+                       TRANSPORT_VERSION);
     unsigned flags = (unsigned)get(bytes + AT_KIND, 2);
     if (flags & ~(unsigned)HELLO_FLAGS_ALL)
         return err_set(err, ERR_TRIAL, "the hello has unknown flags 0x%x, known are 0x%x", flags, HELLO_FLAGS_ALL);

@@ -22,7 +22,7 @@ struct connection {
     int fd; /* -1: none, or lost */
     unsigned hello_flags;
     struct watch *watch;
-    uint32_t interest; /* epoll events asked for */
+    uint32_t interest;    /* epoll events asked for */
     uint64_t retransmits; /* of the closed socket */
 
     /* Receiving. Bytes beyond the payload being read are staged; a header is parsed out of the stage. */
@@ -45,7 +45,7 @@ struct connection {
 /* A connection whose hello is awaited. */
 struct greeting {
     struct transport *transport;
-    int fd; /* -1: free */
+    int fd;   /* -1: free */
     int peer; /* -1: it called us and has not said who it is */
     bool connecting;
     struct watch *watch;

@@ -28,9 +28,9 @@ struct workload *workload_new(const struct workload_options *options, struct err
 void workload_free(struct workload *workload); /* unmaps the data; NULL allowed */
 
 size_t workload_parameter_count(const struct workload *workload);
-bool workload_real(const struct workload *workload);           /* gradients are computed */
-const char *workload_blas(const struct workload *workload);    /* "" where nothing was loaded */
-double workload_gradient_ns(const struct workload *workload);  /* CPU time of one gradient; 0: not a worker, or not real */
+bool workload_real(const struct workload *workload);                  /* gradients are computed */
+const char *workload_blas(const struct workload *workload);           /* "" where nothing was loaded */
+double workload_gradient_ns(const struct workload *workload);         /* CPU time of one gradient; 0: not a worker, or not real */
 const float *workload_initial_model(const struct workload *workload); /* NULL where there is none */
 
 /* ---- parts of a task ---- */

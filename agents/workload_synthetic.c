@@ -96,7 +96,8 @@ bool workload_check_last(struct workload *workload, char *sentence, size_t sente
 
 const float *workload_last_sum(const struct workload *workload)
 {
-    bool whole = workload->range_count == 1 && workload->ranges[0].first == 0 && workload->ranges[0].end == workload->parameter_count;
+    bool whole =
+        workload->range_count == 1 && workload->ranges[0].first == 0 && workload->ranges[0].end == workload->parameter_count;
     return whole ? workload->last_sum : NULL;
 }
 

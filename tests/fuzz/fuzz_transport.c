@@ -114,8 +114,7 @@ static size_t make_stream(struct fuzz *fuzz, uint8_t *stream, uint32_t *count)
     size_t length = 0;
     *count = (uint32_t)fuzz_below(fuzz, 6);
     for (uint32_t i = 0; i < *count; i++) {
-        struct transport_header header = {.sequence = i,
-                                          .length = fuzz_below(fuzz, fuzz_below(fuzz, 3) ? 60 : PAYLOAD_MAX)};
+        struct transport_header header = {.sequence = i, .length = fuzz_below(fuzz, fuzz_below(fuzz, 3) ? 60 : PAYLOAD_MAX)};
         transport_header_encode(&header, stream + length);
         length += TRANSPORT_HEADER_BYTES + header.length;
     }

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,27 +32,31 @@ struct loopback_options {
     int model, gradients;
     int64_t workers, rounds, batch, hidden, evaluate_every, port, compute_ns;
     uint64_t seed;
-    bool no_spans, print_rounds;
+    bool no_spans, print_rounds, list;
 };
 static const struct option_row rows[] = {
-    {"scheme", 's', OPTION_STRING, offsetof(struct loopback_options, scheme), "NAME", "a row of the scheme table (ring)", 0, 0, NULL},
+    {"scheme", 's', OPTION_STRING, offsetof(struct loopback_options, scheme), "NAME", "a row of the scheme table (ring)", 0, 0,
+     NULL},
     {"workers", 'w', OPTION_INTEGER, offsetof(struct loopback_options, workers), "N", "workers (4)", 1, NODES_MAX - 1, NULL},
-    {"model", 'm', OPTION_CHOICE, offsetof(struct loopback_options, model), "MODEL", "softmax, mlp or synthetic", 0, 0, model_names},
+    {"model", 'm', OPTION_CHOICE, offsetof(struct loopback_options, model), "MODEL", "softmax, mlp or synthetic", 0, 0,
+     model_names},
     {"gradients", 'g', OPTION_CHOICE, offsetof(struct loopback_options, gradients), "KIND", "real or none", 0, 0, gradient_names},
     {"size", 'S', OPTION_STRING, offsetof(struct loopback_options, size), "SIZE", "synthetic gradient (1MiB)", 0, 0, NULL},
     {"rounds", 'r', OPTION_INTEGER, offsetof(struct loopback_options, rounds), "N", "rounds (10)", 1, 1 << 20, NULL},
-    {"batch", 'b', OPTION_INTEGER, offsetof(struct loopback_options, batch), "N", "samples a worker and round (32)", 1, 1 << 16, NULL},
-    {"hidden", 'H', OPTION_INTEGER, offsetof(struct loopback_options, hidden), "N", "mlp: units of the hidden layer (64)", 1, 1 << 16,
+    {"batch", 'b', OPTION_INTEGER, offsetof(struct loopback_options, batch), "N", "samples a worker and round (32)", 1, 1 << 16,
      NULL},
-    {"evaluate-every", 'e', OPTION_INTEGER, offsetof(struct loopback_options, evaluate_every), "N", "rounds (0: at the end)", 0, 1 << 20,
-     NULL},
-    {"time", 't', OPTION_TIME, offsetof(struct loopback_options, compute_ns), "TIME", "constant compute time (none: measured)", 0, 0,
-     NULL},
+    {"hidden", 'H', OPTION_INTEGER, offsetof(struct loopback_options, hidden), "N", "mlp: units of the hidden layer (64)", 1,
+     1 << 16, NULL},
+    {"evaluate-every", 'e', OPTION_INTEGER, offsetof(struct loopback_options, evaluate_every), "N", "rounds (0: at the end)", 0,
+     1 << 20, NULL},
+    {"time", 't', OPTION_TIME, offsetof(struct loopback_options, compute_ns), "TIME", "constant compute time (none: measured)", 0,
+     0, NULL},
     {"port", 'p', OPTION_INTEGER, offsetof(struct loopback_options, port), "N", "TCP port (7700)", 1, 65535, NULL},
     {"seed", 0, OPTION_UNSIGNED, offsetof(struct loopback_options, seed), "N", "trial seed (1)", 0, 0, NULL},
     {"agent", 'a', OPTION_STRING, offsetof(struct loopback_options, agent), "FILE", "agent program (of this build)", 0, 0, NULL},
     {"no-spans", 0, OPTION_FLAG, offsetof(struct loopback_options, no_spans), NULL, "record no spans", 0, 0, NULL},
     {"print-rounds", 0, OPTION_FLAG, offsetof(struct loopback_options, print_rounds), NULL, "print every round's time", 0, 0, NULL},
+    {"list", 0, OPTION_FLAG, offsetof(struct loopback_options, list), NULL, "print the names of all schemes", 0, 0, NULL},
     {.name = NULL},
 };
 static const struct option_table options_table = {.command = "agents_loopback",
@@ -117,7 +121,8 @@ static int hear(struct rig *rig, int node, enum control_operation wanted, void *
         wire_decode(control_operations[CONTROL_FAILURE].body, frame.body, frame.length, rig->arena, &failure, err) == 0)
         return err_set(err, ERR_TRIAL, "node %d, round %u: %s", node, failure.round, failure.text);
     if (frame.operation != wanted || frame.version != CONTROL_VERSION)
-        return err_set(err, ERR_TRIAL, "node %d sent operation %u instead of %s", node, frame.operation, control_operations[wanted].name);
+        return err_set(err, ERR_TRIAL, "node %d sent operation %u instead of %s", node, frame.operation,
+                       control_operations[wanted].name);
     const struct wire_table *table = control_operations[wanted].body;
     return table ? wire_decode(table, frame.body, frame.length, rig->arena, body, err) : 0;
 }
@@ -175,8 +180,8 @@ static int send_setup(struct rig *rig, int node, struct err *err)
 }
 
 /* Says `operation` to all (unless it is 0, already said), then hears `answer` from all. */
-static int phase(struct rig *rig, enum control_operation operation, const void *body, enum control_operation answer, int64_t limit_ns,
-                 struct err *err)
+static int phase(struct rig *rig, enum control_operation operation, const void *body, enum control_operation answer,
+                 int64_t limit_ns, struct err *err)
 {
     int64_t deadline_ns = clock_now_ns() + limit_ns;
     for (int i = 0; i < rig->nodes && operation; i++)
@@ -214,14 +219,15 @@ static void report_rounds(const struct rig *rig)
     for (int i = 0; i < rig->nodes; i++) {
         const struct control_report *report = &rig->members[i].report;
         const struct node_counters *counters = &report->counters;
-        printf("# node %d: %u spans (%" PRIu64 " lost), sent %" PRIu64 " B in %" PRIu64 " messages, %" PRIu64 " retransmits, %" PRIu64
-               " checks, %" PRIu64 " overruns, gradient %.3f ms, latest timer %.3f ms, private %" PRIu64 " KiB\n",
+        printf("# node %d: %u spans (%" PRIu64 " lost), sent %" PRIu64 " B in %" PRIu64 " messages, %" PRIu64
+               " retransmits, %" PRIu64 " checks, %" PRIu64 " overruns, gradient %.3f ms, latest timer %.3f ms, private %" PRIu64
+               " KiB\n",
                i, report->span_count, counters->spans_lost, counters->sent_payload_bytes, counters->sent_messages,
                counters->tcp_retransmits, counters->checks, counters->overruns, counters->gradient_mean_ns / 1e6,
                (double)counters->timer_late_max_ns / 1e6, counters->private_bytes >> 10);
         for (uint32_t k = 0; k < report->evaluation_count; k++)
-            printf("# node %d: after %u rounds loss %.4f, accuracy %.4f\n", i, report->evaluations[k].round, report->evaluations[k].loss,
-                   report->evaluations[k].accuracy);
+            printf("# node %d: after %u rounds loss %.4f, accuracy %.4f\n", i, report->evaluations[k].round,
+                   report->evaluations[k].loss, report->evaluations[k].accuracy);
     }
 }
 
@@ -294,7 +300,11 @@ static bool all_exit(struct rig *rig)
     for (int i = 0; i < rig->nodes; i++) {
         struct process_exit how = {0};
         char text[64];
-        if (process_wait(&rig->members[i].process, &how, &err) < 0 || !how.exited || how.status != 0) {
+        struct pollfd ended = {.fd = rig->members[i].process.pidfd, .events = POLLIN};
+        if (poll(&ended, 1, 10000) != 1) {
+            printf("# node %d did not end within 10 s\n", i);
+            good = false;
+        } else if (process_wait(&rig->members[i].process, &how, &err) < 0 || !how.exited || how.status != 0) {
             printf("# node %d ended with %s\n", i, process_describe(text, sizeof(text), &how));
             good = false;
         }
@@ -313,8 +323,8 @@ static int run(struct rig *rig, struct err *err)
     int64_t listening_ns = clock_now_ns();
     if (phase(rig, CONTROL_CONNECT, NULL, CONTROL_READY, 15 * NS_PER_S, err) < 0)
         return -ERR_TRIAL;
-    printf("# %d agents listening after %.2f ms, connected after %.2f ms more\n", rig->nodes, (double)(listening_ns - begin_ns) / 1e6,
-           (double)(clock_now_ns() - listening_ns) / 1e6);
+    printf("# %d agents listening after %.2f ms, connected after %.2f ms more\n", rig->nodes,
+           (double)(listening_ns - begin_ns) / 1e6, (double)(clock_now_ns() - listening_ns) / 1e6);
     struct control_start start = {.start_ns = clock_now_ns() + 20 * NS_PER_MS};
     if (phase(rig, CONTROL_START, &start, CONTROL_DONE, 300 * NS_PER_S, err) < 0)
         return -ERR_TRIAL;
@@ -362,6 +372,10 @@ int main(int argc, char **argv)
     int parsed = options_parse(&options_table, argc, argv, &options, &positionals, &err);
     cleanup(release) struct rig rig = {.options = &options, .arena = arena_new(), .scheme = scheme_find(options.scheme)};
     if (parsed == 1)
+        return 0;
+    for (int i = 0; parsed == 0 && options.list && i < scheme_count(); i++)
+        printf("%s\n", scheme_at(i)->name);
+    if (options.list)
         return 0;
     if (parsed == 0 && !rig.scheme)
         parsed = err_set(&err, ERR_USAGE, "there is no scheme '%s'", options.scheme);

@@ -96,7 +96,8 @@ static void open_rig(struct rig *rig, struct distribution time)
     assert_int_equal(loop_turn(rig->loop, 0, NULL), 0);
     rig->gradient = arena_new_array(rig->arena, float, count);
     rig->expected = arena_new_array(rig->arena, float, count);
-    rig->task = (struct task){.kind = TASK_GRADIENT, .model = workload_initial_model(rig->workload), .gradient = rig->gradient, .parts = 1};
+    rig->task =
+        (struct task){.kind = TASK_GRADIENT, .model = workload_initial_model(rig->workload), .gradient = rig->gradient, .parts = 1};
 }
 
 static void close_rig(struct rig *rig)

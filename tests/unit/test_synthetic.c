@@ -49,9 +49,9 @@ static void the_mean_over_all_workers_is_exact(void **state)
         int workers = sizes[s];
         memset(sum, 0, COUNT * sizeof(float));
         for (int k = 0; k < workers; k++) /* the largest first: the worst partial sums */
-            for (size_t i = 0; i < COUNT; i += workers > 100 ? 101 : 1)
+            for (size_t i = 0; i<COUNT; i += workers> 100 ? 101 : 1)
                 sum[i] += synthetic_value(workers, workers - 1 - k, 12, i);
-        for (size_t i = 0; i < COUNT; i += workers > 100 ? 101 : 1)
+        for (size_t i = 0; i<COUNT; i += workers> 100 ? 101 : 1)
             assert_true((double)sum[i] == workers * synthetic_mean(12, i));
     }
     free(sum);
@@ -141,12 +141,9 @@ static void some_of_the_workers_pass_if_they_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_those_of_the_description),
-        cmocka_unit_test(the_mean_over_all_workers_is_exact),
-        cmocka_unit_test(a_right_sum_passes_in_every_cut),
-        cmocka_unit_test(every_fault_of_a_whole_sum_is_seen),
-        cmocka_unit_test(one_wrong_element_is_named),
-        cmocka_unit_test(some_of_the_workers_pass_if_they_agree),
+        cmocka_unit_test(values_are_those_of_the_description), cmocka_unit_test(the_mean_over_all_workers_is_exact),
+        cmocka_unit_test(a_right_sum_passes_in_every_cut),     cmocka_unit_test(every_fault_of_a_whole_sum_is_seen),
+        cmocka_unit_test(one_wrong_element_is_named),          cmocka_unit_test(some_of_the_workers_pass_if_they_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

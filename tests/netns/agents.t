@@ -1,0 +1,32 @@
+#!/bin/sh
+# agents.t: TAP. Real agents on the loopback addresses of a network namespace of their own: every scheme with known values, with real gradients
+# and without values. No fabric, no links, no controller.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+: "${LAGGARD_BUILD:=build/release}"
+program=$LAGGARD_BUILD/tests/netns/agents_loopback
+[ -x "$program" ] && [ -x "$LAGGARD_BUILD/laggard-agent" ] || { echo "Bail out! $program is not built"; exit 1; }
+command -v ip >/dev/null || { echo "1..0 # SKIP the namespace's loopback device needs iproute2: apt-get install iproute2"; exit 0; }
+unshare -Urn true 2>/dev/null || { echo "1..0 # SKIP this host refuses user namespaces"; exit 0; }
+
+count=0 status=0
+trial() { # trial ARGUMENT...
+    output=$(unshare -Urn sh -c 'ip link set lo up && exec "$0" "$@"' "$program" "$@" 2>&1) || status=1
+    echo "# $*"
+    echo "$output" | grep -v '^1\.\.' | awk -v base="$count" '
+        $1 == "ok" { $2 += base; print; next }
+        $1 == "not" { $3 += base; print; next }
+        { print "# " $0 }'
+    count=$((count + $(echo "$output" | grep -c '^\(not \)\?ok ')))
+}
+
+for scheme in $("$program" --list); do
+    trial --scheme "$scheme" --workers 1 --size 400B --rounds 20
+    trial --scheme "$scheme" --workers 2 --size 4B --rounds 20 # a vector shorter than the number of chunks
+    trial --scheme "$scheme" --workers 5 --size 1000004B --rounds 10 --time 2ms
+    trial --scheme "$scheme" --workers 3 --size 8MiB --rounds 4 --no-spans
+    trial --scheme "$scheme" --workers 3 --model mlp --rounds 12 --evaluate-every 4
+    trial --scheme "$scheme" --workers 4 --model softmax --gradients none --rounds 5 --time 1ms
+done
+echo "1..$count"
+exit $status
