@@ -63,11 +63,12 @@ struct landing {
 
 /* ---- compute ---- */
 enum task_kind {
-    TASK_GRADIENT,            /* of one mini-batch at `model` */
-    TASK_GRADIENT_PARTITIONS, /* sum over the given data partitions */
-    TASK_SAMPLES,             /* per-sample work until deadline_ns or sample_cap: reports how many */
-    TASK_VALIDATION,          /* gradient on the validation set */
-    TASK_MATRIX_BLOCK,        /* product of two blocks, for coded schemes */
+    /* X is the time drawn for (node index, step): what one mini-batch takes. */
+    TASK_GRADIENT,            /* of one mini-batch at `model`: X */
+    TASK_GRADIENT_PARTITIONS, /* sum over the given data partitions (partition p: what worker p would compute at this step): X each */
+    TASK_SAMPLES,             /* per-sample work until deadline_ns or sample_cap: X / batch each; reports how many */
+    TASK_VALIDATION,          /* gradient on 256 samples of the test data, the same on every node: X 256 / batch */
+    TASK_MATRIX_BLOCK,        /* product of two blocks, for coded schemes: X */
     TASK_KIND_COUNT
 };
 struct task {
@@ -240,7 +241,8 @@ static inline void node_update(struct node *node, float *model, const float *sum
     node->world->update(node, model, sum, contributors, first, count, step);
 }
 
-/* Spans of compute, send and receive are recorded by the world; schemes record reduce, apply and wait. */
+/* Spans of compute, send and receive are recorded by the world, under the round that this node is in (as many as it has finished); schemes
+ * record reduce, apply and wait. */
 static inline void node_span(struct node *node, enum span_kind kind, uint64_t round, int64_t begin_ns, int64_t end_ns, int peer,
                              uint64_t bytes)
 {

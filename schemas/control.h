@@ -105,7 +105,7 @@ struct control_report {
     const struct evaluation_record *evaluations;
     uint32_t evaluation_count;
     struct node_counters counters;
-    const uint8_t *model_sha256; /* of the final model's bytes; NULL and 0 where there is none */
+    const uint8_t *model_sha256; /* of the final model's bytes, synthetic: of the last sum's; NULL and 0 where there is none */
     uint32_t model_sha256_bytes;
 };
 struct control_peer {
