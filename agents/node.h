@@ -75,9 +75,10 @@ struct task {
     enum task_kind kind;
     uint64_t step;      /* selects the mini-batch and the drawn time: (worker, step) is repeatable */
     const float *model; /* must not change until the result or the cancellation; NULL when values are not carried */
-    float *gradient;    /* parameter_count floats, mean over the batch; may be read part by part as parts come. Read-only for the scheme: a
+    float *
+        gradient; /* parameter_count floats, mean over the batch; may be read part by part as parts come. Read-only for the scheme: a
                          * synthetic gradient is written wholly once and then only where it depends on the step */
-    int parts;          /* wanted number of parts, 1: whole. Parts come in the order of backward: last layer first */
+    int parts;    /* wanted number of parts, 1: whole. Parts come in the order of backward: last layer first */
     const int *partitions;
     int partition_count;
     int64_t sample_cap;  /* 0: none */
