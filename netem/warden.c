@@ -205,7 +205,7 @@ static int enter_place(void *context)
     return 0;
 }
 
-static int start_program(struct warden *warden, int index, struct err *err)
+static int begin_program(struct warden *warden, int index, int *report_fd, struct err *err)
 {
     const struct fabric_program *program = &warden->setup->spec->programs[index];
     const struct topology *topology = warden->network.topology;
@@ -225,8 +225,16 @@ static int start_program(struct warden *warden, int index, struct err *err)
                                 .descriptor_count = program->descriptor_count,
                                 .before_exec = enter_place,
                                 .context = &placement};
-    if (process_spawn(&spec, &warden->programs[index], err) < 0)
+    if (process_begin(&spec, &warden->programs[index], report_fd, err) < 0)
         return err_wrap(err, "place %s", placement.host_name);
+    return 0;
+}
+
+static int confirm_program(struct warden *warden, int index, int *report_fd, struct err *err)
+{
+    const struct fabric_program *program = &warden->setup->spec->programs[index];
+    if (process_confirm(program->path, &warden->programs[index], report_fd, err) < 0)
+        return err_wrap(err, "place %s", warden->network.topology->places[program->place].name);
     send_answer(warden, WARDEN_STARTED, 0, index, warden->programs[index].pid);
     return 0;
 }
@@ -237,9 +245,21 @@ static int start_programs(struct warden *warden, struct err *err)
     warden->programs = calloc((size_t)spec->program_count + 1, sizeof(*warden->programs));
     if (!warden->programs)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
-    for (int i = 0; i < spec->program_count; i++)
-        if (start_program(warden, i, err) < 0)
-            return -(int)err->kind;
+    /* Each start waits for exec, mostly in the kernel: side by side they use all processors. */
+    cleanup(free_pointer) int *reports = calloc((size_t)spec->program_count + 1, sizeof(*reports));
+    if (!reports)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs' reports");
+    int begun = 0, code = 0;
+    while (begun < spec->program_count && (code = begin_program(warden, begun, &reports[begun], err)) == 0)
+        begun++;
+    for (int i = 0; i < begun; i++) {
+        if (code == 0)
+            code = confirm_program(warden, i, &reports[i], err);
+        else
+            close_fd(&reports[i]);
+    }
+    if (code < 0)
+        return code;
     for (int i = 0; i < spec->program_count; i++) /* a program's end must close its sockets for the caller */
         for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
             close(spec->programs[i].descriptors[d]);

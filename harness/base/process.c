@@ -105,7 +105,7 @@ static ssize_t read_failure(int fd, struct failure *failure)
     return count;
 }
 
-int process_spawn(const struct process_spec *spec, struct process *process, struct err *err)
+int process_begin(const struct process_spec *spec, struct process *process, int *report_fd, struct err *err)
 {
     cleanup(free_pointer) int *copies = calloc(spec->descriptor_count + 1, sizeof(*copies));
     if (!copies)
@@ -131,17 +131,35 @@ int process_spawn(const struct process_spec *spec, struct process *process, stru
     started.pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* not reaped yet, so the pid is still its own; close-on-exec by itself */
     if (started.pidfd < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot hold the process of %s", spec->path);
-    close_fd(&report_write);
-    struct failure failure;
-    ssize_t count = read_failure(report_read, &failure);
-    if (count != 0) {
-        if (count != (ssize_t)sizeof(failure) || failure.step < 0 || failure.step >= STEP_COUNT)
-            return err_set(err, ERR_HOST, "cannot start %s: its report cannot be read", spec->path);
-        return err_set_errno(err, ERR_HOST, failure.error, "cannot start %s: %s", spec->path, step_texts[failure.step]);
-    }
     *process = started;
     started = PROCESS_NONE;
+    *report_fd = steal_fd(&report_read);
     return 0;
+}
+
+int process_confirm(const char *path, struct process *process, int *report_fd, struct err *err)
+{
+    struct failure failure;
+    ssize_t count = read_failure(*report_fd, &failure);
+    close_fd(report_fd);
+    if (count == 0)
+        return 0;
+    process_end(process);
+    if (count != (ssize_t)sizeof(failure) || failure.step < 0 || failure.step >= STEP_COUNT)
+        return err_set(err, ERR_HOST, "cannot start %s: its report cannot be read", path);
+    return err_set_errno(err, ERR_HOST, failure.error, "cannot start %s: %s", path, step_texts[failure.step]);
+}
+
+int process_spawn(const struct process_spec *spec, struct process *process, struct err *err)
+{
+    struct process started;
+    int report_fd;
+    int result = process_begin(spec, &started, &report_fd, err);
+    if (result == 0)
+        result = process_confirm(spec->path, &started, &report_fd, err);
+    if (result == 0)
+        *process = started;
+    return result;
 }
 
 int process_wait(struct process *process, struct process_exit *how, struct err *err)

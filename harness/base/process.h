@@ -31,6 +31,12 @@ struct process_spec {
     void *context;
 };
 int process_spawn(const struct process_spec *spec, struct process *process, struct err *err);
+
+/* The two halves of process_spawn(), so that many programs start side by side: process_begin() forks and returns at once; the child
+ * prepares itself and calls exec; process_confirm() waits until that has worked or failed. *report_fd belongs to the caller between the two;
+ * process_confirm() closes it, and on failure ends the process too. */
+int process_begin(const struct process_spec *spec, struct process *process, int *report_fd, struct err *err);
+int process_confirm(const char *path, struct process *process, int *report_fd, struct err *err);
 int process_wait(struct process *process, struct process_exit *how, struct err *err); /* blocks; process becomes PROCESS_NONE */
 void process_end(struct process *process); /* SIGKILL and reap; also for cleanup() */
 /* "exit status 3", "killed by SIGSEGV": returns its first argument. */
