@@ -43,13 +43,13 @@ enum {
 #define PREFAULT_BYTES ((size_t)64 << 20) /* shared by all rings */
 #define NEVER INT64_MAX
 
-enum { EVENT_TIMER = -1, EVENT_CONTROL = -2 }; /* otherwise: the direction whose packets the port gives */
+enum { EVENT_TIMER = -1, EVENT_CONTROL = -2, EVENT_BIAS = -3 }; /* otherwise: the direction whose packets the port gives */
 
 struct line { /* one direction */
     int in, out;
-    bool blocked; /* the port refused a write; waiting until it is writable */
-    int64_t delay_ns;
-    int64_t last_deadline_ns;
+    bool blocked;         /* the port refused a write; waiting until it is writable */
+    int64_t last_read_ns; /* silence so far is how long the receiver has been asleep */
+    struct relay_pace pace;
     struct relay_ring ring;
     struct relay_counters *counters;
 };
@@ -73,6 +73,7 @@ size_t relay_shared_bytes(int link_count)
 
 static void close_relay(struct relay *relay)
 {
+    relay_bias_close(&relay->bias);
     for (int i = 0; relay->lines && i < relay->line_count; i++)
         relay_ring_close(&relay->lines[i].ring);
     free(relay->lines);
@@ -104,7 +105,7 @@ static int open_lines(struct relay *relay, const struct relay_link *links, struc
         struct line *line = &relay->lines[i];
         line->in = link->port[i % 2];
         line->out = link->port[1 - i % 2];
-        line->delay_ns = link->direction[i % 2].delay_ns;
+        line->pace = relay_pace_for(&link->direction[i % 2]);
         line->counters = &counters[i];
         int failed = relay_ring_open(&line->ring, relay_ring_capacity(&link->direction[i % 2]), prefault, err);
         if (failed)
@@ -138,7 +139,7 @@ static int open_relay(struct relay *relay, const struct relay_link *links, int l
 static void take_priority(void)
 {
     struct sched_param realtime = {.sched_priority = REALTIME_PRIORITY};
-    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &realtime) < 0)
+    if (sched_setscheduler(0, SCHED_FIFO, &realtime) < 0)
         (void)setpriority(PRIO_PROCESS, 0, NICE);
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
 }
@@ -238,11 +239,12 @@ static int64_t read_port(struct relay *relay, int index, int64_t now_ns, int64_t
             line->counters->read_failed++;
             continue;
         }
-        int64_t deadline_ns =
-            relay_deadline_ns(line->last_deadline_ns, now_ns, now_ns - early_ns, line->delay_ns, relay->bias.delivery_ns);
+        int64_t receiver_ns = relay_bias_arrival_ns(&relay->bias, now_ns - line->last_read_ns);
+        line->last_read_ns = now_ns;
+        int64_t deadline_ns = relay_pace_deadline_ns(&line->pace, now_ns, now_ns - early_ns, receiver_ns,
+                                                     relay_wire_bytes(packet->data, (uint32_t)length));
         bool first = line->ring.count == 0;
         relay_ring_commit(&line->ring, (uint32_t)length, deadline_ns);
-        line->last_deadline_ns = deadline_ns;
         if (first)
             schedule(relay, index);
         now_ns = clock_now_ns();
@@ -293,7 +295,7 @@ static int64_t on_timer(struct relay *relay, int64_t now_ns)
 {
     if (relay->armed_ns == NEVER || now_ns < relay->armed_ns)
         return 0;
-    relay_bias_learn(&relay->bias, relay->slept_ns, now_ns - relay->armed_ns);
+    relay_bias_learn_timer(&relay->bias, relay->slept_ns, now_ns - relay->armed_ns);
     (void)arm(relay, NEVER); /* also takes back its readiness */
     return relay->target_ns;
 }
@@ -334,7 +336,7 @@ static int loop(struct relay *relay, struct err *err)
         now_ns = clock_now_ns();
         int64_t waited_ns = now_ns - before_ns, early_ns = 0;
         if (sleep && waited_ns > SLEPT_NS) {
-            early_ns = relay->bias.arrival_ns[relay_idle_class(waited_ns)];
+            early_ns = relay_bias_arrival_ns(&relay->bias, waited_ns);
             if (early_ns > waited_ns)
                 early_ns = waited_ns;
         }
@@ -343,6 +345,8 @@ static int loop(struct relay *relay, struct err *err)
             int event = (int)(int64_t)events[i].data.u64;
             if (event == EVENT_TIMER)
                 target_ns = on_timer(relay, now_ns);
+            else if (event == EVENT_BIAS)
+                relay_bias_learn_arrival(&relay->bias, early_ns > 0 && count == 1 ? waited_ns : 0, now_ns);
             else if (event == EVENT_CONTROL && control_closed(relay->control))
                 return 0;
         }
@@ -359,14 +363,17 @@ static int loop(struct relay *relay, struct err *err)
 
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err)
 {
-    cleanup(close_relay) struct relay relay = {.epoll = -1, .timer = -1, .control = control_fd, .armed_ns = NEVER};
+    cleanup(close_relay) struct relay relay = {
+        .epoll = -1, .timer = -1, .control = control_fd, .armed_ns = NEVER, .bias = {.ours = -1, .theirs = -1}};
     int failed = open_relay(&relay, links, link_count, counters, err);
     if (failed)
         return failed;
     take_priority();
-    failed = relay_bias_measure(&relay.bias, err);
+    failed = relay_bias_open(&relay.bias, err);
     if (failed)
         return failed;
+    if (watch(&relay, EPOLL_CTL_ADD, relay.bias.ours, EPOLLIN, EVENT_BIAS) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "relay: watching wake-ups");
     if (write(control_fd, "", 1) != 1)
         return err_set_errno(err, ERR_HOST, errno, "relay: telling that packets flow");
     return loop(&relay, err);

@@ -3,7 +3,9 @@
  * Theory of operation. Each link that needs delay is a pair of TAP devices (IFF_VNET_HDR, offloads on), one in each end's namespace. The
  * rate is tbf's on each TAP's egress, so that what the relay reads is already shaped. One process reads a packet, gives it the deadline
  * max(previous deadline, arrival + delay), and writes it to the other TAP when the deadline has come; packets keep their order. Arrival
- * is taken as soon as the packet can be read; deadlines are logical, so lateness never adds up along a path. Packets in flight lie end to
+ * is taken as soon as the packet can be read; deadlines are logical, so lateness never adds up along a path. Where a rate is set, what
+ * tbf's full bucket lets through at once is spread over the time that it takes at the rate (relay_pace.c), so that a short message after
+ * silence takes as long as its bytes ask; it is never later than two buckets' time for this. Packets in flight lie end to
  * end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus headers. Nothing is allocated
  * afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency is measured before the first packet
  * and learned further while running; it is taken off the deadlines, so that the delay is right as a program at each end sees it. A
@@ -21,28 +23,28 @@ enum { RELAY_LATENESS_BUCKETS = 512 }; /* log-linear: 8 buckets an octave from 1
 
 /* One direction's counters, in memory shared between relay and caller; written by the relay only. */
 struct relay_counters {
-    uint64_t packets, bytes;   /* written; frames without the virtio header, a GSO packet is one */
+    uint64_t packets, bytes;                        /* written; frames without the virtio header, a GSO packet is one */
     uint64_t ring_full, write_refused, read_failed; /* lost: packets, packets, read errors */
-    int64_t lateness_max_ns;   /* of a packet's write after its deadline, the bias taken off */
+    int64_t lateness_max_ns;                        /* of a packet's write after its deadline, the bias taken off */
     uint64_t lateness[RELAY_LATENESS_BUCKETS];
 };
 int64_t relay_lateness_quantile_ns(const struct relay_counters *counters, double quantile); /* -1 without packets */
 
-struct relay_direction {       /* packets read from one port are written to the other */
+struct relay_direction { /* packets read from one port are written to the other */
     int64_t delay_ns;
-    uint64_t rate_bps;         /* sizes the ring; 0: not limited */
+    uint64_t rate_bps; /* what tbf is set to: sizes the ring and spreads bursts; 0: not limited */
     uint64_t queue_bytes;
 };
 struct relay_link {
-    int port[2];               /* descriptors of the two TAPs: [0] at link.from, [1] at link.to */
+    int port[2];                         /* descriptors of the two TAPs: [0] at link.from, [1] at link.to */
     struct relay_direction direction[2]; /* [0]: from port 0 to port 1 */
 };
 
 /* Bytes of shared memory for `link_count` links; [2 * link + direction] counters follow each other. */
 size_t relay_shared_bytes(int link_count);
 
-/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own, with
- * nonblocking ports. Measures wake-ups for about 40 ms, then writes one byte to `control_fd`: packets flow. Takes SCHED_FIFO and timer
+/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own (it starts a thread), with
+ * nonblocking ports. Measures wake-ups for about 8 ms, then writes one byte to `control_fd`: packets flow. Takes SCHED_FIFO and timer
  * slack 1 ns where allowed. */
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err);
 

@@ -1,15 +1,20 @@
-/* netem/relay_bias.c: how late this host wakes a sleeping thread, measured once and learned further while running.
+/* netem/relay_bias.c: how late this host wakes a sleeping thread, measured before the first packet and learned while running.
  *
  * Theory of operation. What a packet waits beyond its deadline on an idle host is three wake-ups: ours when the packet comes, ours when
  * the timer fires, and the receiver's. Each is a few microseconds when the processor slept briefly and up to hundreds when it slept long
- * (a virtual machine gives its processor back), so estimates are kept by the length of the sleep. Here a second thread plays sender and
- * receiver over a pair of sockets: the relay thread sleeps on a timer, writes to it, then sleeps until it is written to. The middle half
- * of each set of samples is averaged, so that one disturbed wake-up does not count. Only timers can be checked while running (nobody
- * tells us when a packet really came), so only they are learned. */
+ * (a virtual machine gives its processor back), so estimates are kept by the length of the sleep, and they change with what else the
+ * physical host does. Timers tell how late they were each time. Nobody tells when a packet really came; so a second thread, of the same
+ * priority, writes to the relay with the time at which it did, after silences of different lengths: a few short ones before the first
+ * packet (7 ms, with the timers'), then some 75 a second, which take about a thousandth of a processor. One that finds the relay
+ * asleep is a sample for the length of that sleep, whatever it was.
+ *
+ * A receiver's wake-up is taken to cost what ours does when a packet comes: both are one thread woken by another. Every link of a path
+ * takes it off, though only one receiver wakes. That is right as it stands: after silence the sender starts as slowly as the receiver, and
+ * most paths have two links. After a short silence both are a few microseconds. */
 #include "netem/relay_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -19,14 +24,18 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum { SAMPLES_MAX = 12, LEARNING_SHIFT = 4, WAIT_MS = 1000 };
+enum { SAMPLES_MOST = 5, TIMER_MEMORY = 16, ARRIVAL_MEMORY = 8, WAIT_MS = 1000 };
+#define OUTLIER_NS (40 * NS_PER_US)
 #define CLASS_BASE_NS (32 * NS_PER_US)
 
-static const struct probe {
+struct probe { /* lengths of sleep, ascending */
     int64_t idle_ns;
     int samples;
-} probes[] = {{300 * NS_PER_US, 12}, {2 * NS_PER_MS, 5}, {10 * NS_PER_MS, 3}};
-enum { PROBES = sizeof(probes) / sizeof(probes[0]) };
+};
+enum { TIMER_PROBES = 2, ARRIVAL_PROBES = 2, SILENCES = 3 };
+static const struct probe timer_probes[TIMER_PROBES] = {{100 * NS_PER_US, 5}, {400 * NS_PER_US, 5}};
+static const struct probe arrival_probes[ARRIVAL_PROBES] = {{200 * NS_PER_US, 5}, {1500 * NS_PER_US, 2}};
+static const int64_t silences_ns[SILENCES] = {5 * NS_PER_MS, 10 * NS_PER_MS, 25 * NS_PER_MS}; /* then these, over and over */
 
 unsigned relay_idle_class(int64_t slept_ns)
 {
@@ -42,10 +51,35 @@ static int64_t bounded(int64_t ns)
     return ns < 0 ? 0 : ns > RELAY_BIAS_MAX_NS ? RELAY_BIAS_MAX_NS : ns;
 }
 
-void relay_bias_learn(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns)
+void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns)
 {
-    int64_t *estimate = &bias->timer_ns[relay_idle_class(slept_ns)];
-    *estimate += (bounded(late_ns) - *estimate) / (1 << LEARNING_SHIFT);
+    int64_t *estimate_ns = &bias->timer_ns[relay_idle_class(slept_ns)];
+    *estimate_ns += (bounded(late_ns) - *estimate_ns) / TIMER_MEMORY;
+}
+
+/* The first samples of a class count for more: what was there before comes from shorter sleeps. One that is far off, since something else
+ * ran, counts as moderately off. */
+static void learn_arrival(struct relay_bias *bias, unsigned class, int64_t late_ns)
+{
+    int64_t *estimate_ns = &bias->arrival_ns[class], most_ns = 2 * *estimate_ns + OUTLIER_NS;
+    if (bias->arrivals[class] < ARRIVAL_MEMORY - 1)
+        bias->arrivals[class]++;
+    *estimate_ns += (bounded(late_ns < most_ns ? late_ns : most_ns) - *estimate_ns) / (1 + bias->arrivals[class]);
+}
+
+void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns)
+{
+    int64_t sent_ns;
+    while (recv(bias->ours, &sent_ns, sizeof(sent_ns), MSG_DONTWAIT) == (ssize_t)sizeof(sent_ns))
+        if (slept_ns > 0 && woken_ns > sent_ns && woken_ns - sent_ns < slept_ns)
+            learn_arrival(bias, relay_idle_class(slept_ns), woken_ns - sent_ns);
+}
+
+int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns)
+{
+    /* Longer silences than the longest that is tried do not occur here, but a receiver has them. */
+    int64_t longest_ns = silences_ns[SILENCES - 1];
+    return bias->arrival_ns[relay_idle_class(slept_ns < longest_ns ? slept_ns : longest_ns)];
 }
 
 static int ascending(const void *left, const void *right)
@@ -54,124 +88,148 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int64_t middle_mean(int64_t *samples, int count)
+static int64_t lower_mean(int64_t *samples, int count)
 {
     qsort(samples, (size_t)count, sizeof(*samples), ascending);
     int64_t sum = 0;
-    int from = count / 4, to = count - count / 4;
-    for (int i = from; i < to; i++)
+    int lower = (count + 1) / 2;
+    for (int i = 0; i < lower; i++)
         sum += samples[i];
-    return bounded(sum / (to - from));
+    return bounded(sum / lower);
 }
 
-/* The other thread, of ordinary priority like the agents (SCHED_RESET_ON_FORK): answers each message with the time at which it saw it, after having let the relay thread sleep for a while. */
-struct message {
-    int64_t idle_ns, seen_ns, sent_ns;
-};
+/* Classes between two probes get a value on the straight line between them; those outside get the nearest probe's. */
+static void fill(int64_t table[RELAY_IDLE_CLASSES], const struct probe *probes, const int64_t *measured_ns, int count)
+{
+    for (int class = 0; class < RELAY_IDLE_CLASSES; class ++) {
+        int next = 0;
+        while (next < count && (int)relay_idle_class(probes[next].idle_ns) < class)
+            next++;
+        if (next == 0 || next == count) {
+            table[class] = measured_ns[next == 0 ? 0 : count - 1];
+            continue;
+        }
+        int low = (int)relay_idle_class(probes[next - 1].idle_ns), high = (int)relay_idle_class(probes[next].idle_ns);
+        table[class] = measured_ns[next - 1] + (measured_ns[next] - measured_ns[next - 1]) * (class - low) / (high - low);
+    }
+}
 
-static void *answer(void *argument)
+static int wait_for(int epoll, int64_t *woken_ns)
+{
+    struct epoll_event event;
+    int count;
+    do
+        count = epoll_wait(epoll, &event, 1, WAIT_MS);
+    while (count < 0 && errno == EINTR);
+    *woken_ns = clock_now_ns();
+    return count == 1 ? 0 : count == 0 ? ETIMEDOUT : errno;
+}
+
+static int measure_timers(int epoll, int timer, struct relay_bias *bias)
+{
+    int64_t measured_ns[TIMER_PROBES], samples[SAMPLES_MOST], woken_ns;
+    for (int p = 0; p < TIMER_PROBES; p++) {
+        for (int i = 0; i < timer_probes[p].samples; i++) {
+            int64_t at_ns = clock_now_ns() + timer_probes[p].idle_ns;
+            struct itimerspec when = {.it_value = {.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S}};
+            if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+                return errno;
+            int failed = wait_for(epoll, &woken_ns);
+            if (failed)
+                return failed;
+            samples[i] = woken_ns - at_ns;
+        }
+        measured_ns[p] = lower_mean(samples, timer_probes[p].samples);
+    }
+    struct itimerspec never = {0};
+    if (timerfd_settime(timer, 0, &never, NULL) < 0)
+        return errno;
+    fill(bias->timer_ns, timer_probes, measured_ns, TIMER_PROBES);
+    return 0;
+}
+
+/* The other thread. Its sleep is a poll() on its socket, so that closing wakes it. */
+static bool write_after(int fd, int64_t silence_ns)
+{
+    struct timespec timeout = {.tv_sec = silence_ns / NS_PER_S, .tv_nsec = silence_ns % NS_PER_S};
+    struct pollfd closed = {.fd = fd, .events = POLLRDHUP};
+    int count;
+    do
+        count = ppoll(&closed, 1, &timeout, NULL);
+    while (count < 0 && errno == EINTR);
+    if (count != 0)
+        return false;
+    int64_t sent_ns = clock_now_ns();
+    return send(fd, &sent_ns, sizeof(sent_ns), MSG_NOSIGNAL | MSG_DONTWAIT) > 0 || errno == EAGAIN;
+}
+
+static void *write_after_silences(void *argument)
 {
     int fd = *(const int *)argument;
-    struct message message;
-    while (recv(fd, &message, sizeof(message), 0) == (ssize_t)sizeof(message)) {
-        message.seen_ns = clock_now_ns();
-        clock_sleep_until(message.seen_ns + message.idle_ns);
-        message.sent_ns = clock_now_ns();
-        if (send(fd, &message, sizeof(message), MSG_NOSIGNAL) < 0)
-            break;
+    for (int p = 0; p < ARRIVAL_PROBES; p++)
+        for (int i = 0; i < arrival_probes[p].samples; i++)
+            if (!write_after(fd, arrival_probes[p].idle_ns))
+                return NULL;
+    for (int i = 0; write_after(fd, silences_ns[i]); i = (i + 1) % SILENCES) {
     }
     return NULL;
 }
 
-struct samples {
-    int64_t timer[SAMPLES_MAX], arrival[SAMPLES_MAX], delivery[SAMPLES_MAX];
-};
-
-static int take_sample(int epoll, int timer, int socket, int64_t idle_ns, struct samples *samples, int i)
+static int measure_arrivals(int epoll, int socket, struct relay_bias *bias)
 {
-    struct epoll_event event;
-    int64_t at_ns = clock_now_ns() + idle_ns;
-    struct itimerspec when = {.it_value = {.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S}};
-    if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) < 0 || epoll_wait(epoll, &event, 1, WAIT_MS) != 1)
-        return errno ? errno : ETIMEDOUT;
-    samples->timer[i] = clock_now_ns() - at_ns;
-    when = (struct itimerspec){0};
-    if (timerfd_settime(timer, 0, &when, NULL) < 0)
-        return errno;
-
-    struct message message = {.idle_ns = idle_ns};
-    int64_t written_ns = clock_now_ns();
-    if (send(socket, &message, sizeof(message), MSG_NOSIGNAL) < 0 || epoll_wait(epoll, &event, 1, WAIT_MS) != 1)
-        return errno ? errno : ETIMEDOUT;
-    int64_t woken_ns = clock_now_ns();
-    if (recv(socket, &message, sizeof(message), MSG_DONTWAIT) != (ssize_t)sizeof(message))
-        return errno ? errno : EPROTO;
-    samples->arrival[i] = woken_ns - message.sent_ns;
-    samples->delivery[i] = message.seen_ns - written_ns;
-    return 0;
-}
-
-/* Classes between two probes get a value on the straight line between them; those outside get the nearest probe's. */
-static void fill(int64_t table[RELAY_IDLE_CLASSES], const int64_t measured[PROBES])
-{
-    for (int class = 0; class < RELAY_IDLE_CLASSES; class ++) {
-        int next = 0;
-        while (next < PROBES && (int)relay_idle_class(probes[next].idle_ns) < class)
-            next++;
-        if (next == 0 || next == PROBES) {
-            table[class] = measured[next == 0 ? 0 : PROBES - 1];
-            continue;
-        }
-        int low = (int)relay_idle_class(probes[next - 1].idle_ns), high = (int)relay_idle_class(probes[next].idle_ns);
-        table[class] = measured[next - 1] + (measured[next] - measured[next - 1]) * (class - low) / (high - low);
-    }
-}
-
-static int measure_with(int epoll, int timer, int socket, struct relay_bias *bias)
-{
-    int64_t timer_ns[PROBES], arrival_ns[PROBES];
-    for (int p = 0; p < PROBES; p++) {
-        struct samples samples;
-        for (int i = 0; i < probes[p].samples; i++) {
-            errno = 0;
-            int failed = take_sample(epoll, timer, socket, probes[p].idle_ns, &samples, i);
+    int64_t measured_ns[ARRIVAL_PROBES], samples[SAMPLES_MOST], woken_ns, sent_ns;
+    for (int p = 0; p < ARRIVAL_PROBES; p++) {
+        for (int i = 0; i < arrival_probes[p].samples; i++) {
+            int failed = wait_for(epoll, &woken_ns);
             if (failed)
                 return failed;
+            if (recv(socket, &sent_ns, sizeof(sent_ns), MSG_DONTWAIT) != (ssize_t)sizeof(sent_ns))
+                return EPROTO;
+            samples[i] = woken_ns - sent_ns;
         }
-        timer_ns[p] = middle_mean(samples.timer, probes[p].samples);
-        arrival_ns[p] = middle_mean(samples.arrival, probes[p].samples);
-        if (p == 0)
-            bias->delivery_ns = middle_mean(samples.delivery, probes[p].samples);
+        measured_ns[p] = lower_mean(samples, arrival_probes[p].samples);
     }
-    fill(bias->timer_ns, timer_ns);
-    fill(bias->arrival_ns, arrival_ns);
+    fill(bias->arrival_ns, arrival_probes, measured_ns, ARRIVAL_PROBES);
     return 0;
 }
 
-int relay_bias_measure(struct relay_bias *bias, struct err *err)
+static int measure(struct relay_bias *bias, int epoll, int timer)
+{
+    struct epoll_event readable = {.events = EPOLLIN};
+    if (epoll < 0 || timer < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &readable) < 0 ||
+        epoll_ctl(epoll, EPOLL_CTL_ADD, bias->ours, &readable) < 0)
+        return errno;
+    int failed = measure_timers(epoll, timer, bias);
+    if (failed)
+        return failed;
+    failed = pthread_create(&bias->thread, NULL, write_after_silences, &bias->theirs);
+    bias->running = !failed;
+    return failed ? failed : measure_arrivals(epoll, bias->ours, bias);
+}
+
+int relay_bias_open(struct relay_bias *bias, struct err *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, ERR_HOST, errno, "relay: a pair of sockets to measure wake-ups with");
-    cleanup(close_fd) int ours = pair[0];
-    cleanup(close_fd) int theirs = pair[1];
+    *bias = (struct relay_bias){.ours = pair[0], .theirs = pair[1]};
     cleanup(close_fd) int epoll = epoll_create1(EPOLL_CLOEXEC);
     cleanup(close_fd) int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    struct epoll_event readable = {.events = EPOLLIN};
-    if (epoll < 0 || timer < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &readable) < 0 ||
-        epoll_ctl(epoll, EPOLL_CTL_ADD, ours, &readable) < 0)
-        return err_set_errno(err, ERR_HOST, errno, "relay: a timer to measure wake-ups with");
-
-    pthread_t thread;
-    int failed = pthread_create(&thread, NULL, answer, &theirs);
-    if (failed)
-        return err_set_errno(err, ERR_HOST, failed, "relay: a thread to measure wake-ups with");
-    struct relay_bias measured = {0};
-    failed = measure_with(epoll, timer, ours, &measured);
-    shutdown(ours, SHUT_RDWR);
-    pthread_join(thread, NULL);
-    if (failed)
+    int failed = measure(bias, epoll, timer);
+    if (failed) {
+        relay_bias_close(bias);
         return err_set_errno(err, ERR_HOST, failed, "relay: measuring how late this host wakes a thread");
-    *bias = measured;
+    }
     return 0;
+}
+
+void relay_bias_close(struct relay_bias *bias)
+{
+    if (bias->ours >= 0)
+        shutdown(bias->ours, SHUT_RDWR);
+    if (bias->running)
+        pthread_join(bias->thread, NULL);
+    close_fd(&bias->ours);
+    close_fd(&bias->theirs);
+    bias->running = false;
 }

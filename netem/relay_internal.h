@@ -1,8 +1,9 @@
 /* netem/relay_internal.h: the relay's parts: packet ring, heap of deadlines, lateness buckets, wake-up bias. Pure logic but for
- * relay_ring_open and relay_bias_measure, so that tests/unit/test_relay.c can drive it without a device. */
+ * relay_ring_open and relay_bias_open, so that tests/unit/test_relay.c can drive it without a device. */
 #ifndef LAGGARD_NETEM_RELAY_INTERNAL_H
 #define LAGGARD_NETEM_RELAY_INTERNAL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,8 +46,22 @@ void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadlin
 struct relay_packet *relay_ring_oldest(const struct relay_ring *ring); /* NULL: empty */
 void relay_ring_release(struct relay_ring *ring);                      /* drops the oldest */
 
-/* max(previous, arrival + delay - early), never before now: order is kept and no packet leaves before it came. */
-int64_t relay_deadline_ns(int64_t previous_ns, int64_t now_ns, int64_t arrival_ns, int64_t delay_ns, int64_t early_ns);
+/* --- when a packet leaves (relay_pace.c) -------------------------------------------------------------------------------------------- */
+
+struct relay_pace {
+    int64_t delay_ns;
+    double byte_ns;   /* 0: no rate */
+    int64_t ahead_ns; /* so much before the transmitter is done with a packet it leaves */
+    int64_t backlog_most_ns;
+    int64_t busy_until_ns; /* the virtual transmitter's */
+    int64_t last_ns;       /* the deadline of the packet in front */
+};
+struct relay_pace relay_pace_for(const struct relay_direction *direction);
+/* arrival + delay - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or before the
+ * packet in front. */
+int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, uint32_t wire_bytes);
+/* What a packet (virtio_net_hdr and frame, longer than the header) is on the wire: each segment with its own headers, as tbf counts. */
+uint32_t relay_wire_bytes(const unsigned char *packet, uint32_t length);
 
 /* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c) ----------------------------------- */
 
@@ -78,13 +93,22 @@ enum { RELAY_IDLE_CLASSES = 12, RELAY_BIAS_MAX_NS = 300000 };
  * has been idle, the longer it takes to come back. */
 struct relay_bias {
     int64_t timer_ns[RELAY_IDLE_CLASSES];   /* from the timer's time to the thread's first instruction */
-    int64_t arrival_ns[RELAY_IDLE_CLASSES]; /* from another thread's write to the same */
-    int64_t delivery_ns;                    /* from our write to the receiver's first instruction, receiver hardly idle */
+    int64_t arrival_ns[RELAY_IDLE_CLASSES]; /* from another thread's write to the same; also the receiver's */
+    int arrivals[RELAY_IDLE_CLASSES];       /* samples learned since the first packet, as far as they matter */
+    int ours, theirs;                       /* sockets; `ours` becomes readable when there is something to learn of arrivals */
+    pthread_t thread;
+    bool running;
 };
 unsigned relay_idle_class(int64_t slept_ns);
-/* Takes about 40 ms and a thread of its own for that time. The relay thread must have its priority and slack set already. */
-int relay_bias_measure(struct relay_bias *bias, struct err *err);
+/* Measures for about 8 ms and starts the thread that the rest is learned from. `bias` must stay where it is until it is closed. The
+ * calling thread must have its priority and slack already. */
+int relay_bias_open(struct relay_bias *bias, struct err *err);
+void relay_bias_close(struct relay_bias *bias);
 /* A timer that was set `slept_ns` ahead was `late_ns` late: moves the estimate by a sixteenth of the difference. */
-void relay_bias_learn(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns);
+void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns);
+/* `ours` is readable, and woke us at woken_ns out of a sleep of slept_ns (0: something else did): moves by an eighth, the
+ * first few times by more. */
+void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns);
+int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns);
 
 #endif

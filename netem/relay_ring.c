@@ -96,11 +96,3 @@ void relay_ring_release(struct relay_ring *ring)
     if (--ring->count == 0)
         ring->head = ring->tail = 0;
 }
-
-int64_t relay_deadline_ns(int64_t previous_ns, int64_t now_ns, int64_t arrival_ns, int64_t delay_ns, int64_t early_ns)
-{
-    int64_t deadline_ns = arrival_ns + delay_ns - early_ns;
-    if (deadline_ns < now_ns)
-        deadline_ns = now_ns;
-    return deadline_ns < previous_ns ? previous_ns : deadline_ns;
-}

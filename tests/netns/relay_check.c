@@ -209,12 +209,12 @@ static void eight_links(void)
     rig_close(&rig);
 }
 
-/* More than the ring was sized for: the relay is told 8 kbit/s, the device is not limited. */
+/* More than the ring was sized for: the relay is told 8 Mbit/s, the device is not limited. */
 static void overflow(void)
 {
     enum { COUNT = 3000 };
     struct rig_spec spec = delayed(1, 400 * NS_PER_MS);
-    spec.relay_rate_bps = 8000;
+    spec.relay_rate_bps = 8000000;
     struct rig rig;
     struct receiver receiver;
     rig_open(&rig, &spec);
