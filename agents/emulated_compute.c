@@ -9,6 +9,7 @@
  * sem_post() until `ended` is seen. Cancelling gives a job up: its thread looks at `give_up` between batches, its results are dropped, and the
  * next task's job waits until the thread is free. */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -22,6 +23,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+
+/* Draws of heavy tails may be infinite; a trial's deadline comes long before. */
+static const double COMPUTE_FOR_EVER_NS = 1e18;
 
 struct compute {
     struct emulated *emulated;
@@ -121,6 +125,13 @@ static void compute_span(struct compute *compute, int64_t end_ns, uint32_t flags
     recorder_span(emulated->options.recorder, &span);
 }
 
+/* A slow worker whose times are not drawn: the real work's own time is stretched, and known only when the work is done. */
+static bool stretched(const struct compute *compute)
+{
+    return compute->real && compute->emulated->options.compute_time->kind == DISTRIBUTION_MEASURED &&
+           compute->emulated->options.slow_factor > 1;
+}
+
 static bool part_is_ready(const struct compute *compute)
 {
     if (!compute->real)
@@ -129,6 +140,8 @@ static bool part_is_ready(const struct compute *compute)
         return false;
     if (!compute->busy)
         return true; /* the end was seen */
+    if (stretched(compute))
+        return false;
     return compute->delivered < compute->parts.count - 1 &&
            atomic_load_explicit(&compute->layers_done, memory_order_acquire) > compute->parts.layer[compute->delivered];
 }
@@ -180,6 +193,21 @@ static void on_timer(void *context, int64_t deadline_ns)
     advance(context);
 }
 
+/* The task takes whole_ns from its begin; its parts come at their share of the floats. */
+static void set_due_times(struct compute *compute, double whole_ns)
+{
+    whole_ns = fmin(whole_ns, COMPUTE_FOR_EVER_NS);
+    compute->end_ns = compute->begin_ns + (int64_t)whole_ns;
+    size_t total = 0, done = 0;
+    for (int i = 0; i < compute->parts.count; i++)
+        total += compute->parts.floats[i];
+    for (int i = 0; i < compute->parts.count; i++) {
+        done += compute->parts.floats[i];
+        double share = total > 0 ? (double)done / (double)total : 1;
+        compute->due_ns[i] = compute->begin_ns + (int64_t)(whole_ns * share);
+    }
+}
+
 static void on_event(void *context, uint32_t events)
 {
     (void)events;
@@ -195,6 +223,8 @@ static void on_event(void *context, uint32_t events)
             compute->loss = compute->job.loss;
             compute->samples = compute->job.samples_done;
             compute->work_end_ns = compute->job_end_ns;
+            if (stretched(compute))
+                set_due_times(compute, (double)(compute->job_end_ns - compute->begin_ns) * compute->emulated->options.slow_factor);
         }
         if (compute->active && compute->waiting)
             post_job(compute);
@@ -242,15 +272,7 @@ static void plan_times(struct compute *compute)
             (drawn || !compute->real)) /* the window is used up, also by a sample that did not fit */
             whole_ns = (double)(emulated->start_ns + task->deadline_ns - compute->begin_ns);
     }
-    compute->end_ns = compute->begin_ns + (int64_t)whole_ns;
-    size_t total = 0, done = 0;
-    for (int i = 0; i < compute->parts.count; i++)
-        total += compute->parts.floats[i];
-    for (int i = 0; i < compute->parts.count; i++) {
-        done += compute->parts.floats[i];
-        double share = total > 0 ? (double)done / (double)total : 1;
-        compute->due_ns[i] = compute->begin_ns + (int64_t)(whole_ns * share);
-    }
+    set_due_times(compute, whole_ns);
 }
 
 uint32_t emulated_compute_start(struct node *node, const struct task *task)

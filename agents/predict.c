@@ -55,10 +55,23 @@ static double slow_factor(const struct scheme_setup *setup, int worker)
     return setup->slow_factors ? setup->slow_factors[worker] : 1;
 }
 
+/* What a worker's drawn time makes of the real work c: never less than c; where nothing is drawn, c itself, stretched for slow workers. */
+static double ready_ns(const struct scheme_setup *setup, int worker, double drawn_ns)
+{
+    double factor = slow_factor(setup, worker);
+    if (setup->compute_time->kind == DISTRIBUTION_MEASURED)
+        return setup->gradient_ns * fmax(factor, 1);
+    return fmax(drawn_ns * factor, setup->gradient_ns);
+}
+
 double predict_slowest_ns(const struct scheme_setup *setup)
 {
-    if (setup->compute_time->kind == DISTRIBUTION_MEASURED)
-        return setup->gradient_ns;
+    if (setup->compute_time->kind == DISTRIBUTION_MEASURED) {
+        double slowest = 0;
+        for (int worker = 0; worker < setup->workers; worker++)
+            slowest = fmax(slowest, ready_ns(setup, worker, 0));
+        return slowest;
+    }
     return compute_time_order_mean(setup->compute_time, setup->workers, setup->workers, setup->slow_factors, setup->gradient_ns);
 }
 
@@ -238,8 +251,7 @@ void predict_server_round(const struct scheme_setup *setup, struct prediction *p
     for (int round = 0; round < rounds; round++) {
         double slowest = 0;
         for (int worker = 0; worker < workers; worker++) {
-            double drawn = compute_time_sample(setup->compute_time, &rng) * slow_factor(setup, worker);
-            double ready = fmax(drawn, setup->gradient_ns);
+            double ready = ready_ns(setup, worker, compute_time_sample(setup->compute_time, &rng));
             uploads[worker] = (struct upload){.ready_ns = ready, .link_ns = own_ns[worker], .worker = worker};
             slowest = fmax(slowest, ready);
         }

@@ -58,7 +58,7 @@ struct rig {
 
 static int dataset_fd;
 
-static void open_rig(struct rig *rig, struct distribution time)
+static void open_slow_rig(struct rig *rig, struct distribution time, double slow_factor)
 {
     memset(rig, 0, sizeof(*rig));
     result_count = 0;
@@ -84,7 +84,7 @@ static void open_rig(struct rig *rig, struct distribution time)
                                        .arena = rig->arena,
                                        .setup = &rig->setup,
                                        .compute_time = &rig->time,
-                                       .slow_factor = 1,
+                                       .slow_factor = slow_factor,
                                        .workload = rig->workload,
                                        .recorder = &rig->recorder,
                                        .transport = {.node_count = 1},
@@ -98,6 +98,11 @@ static void open_rig(struct rig *rig, struct distribution time)
     rig->expected = arena_new_array(rig->arena, float, count);
     rig->task =
         (struct task){.kind = TASK_GRADIENT, .model = workload_initial_model(rig->workload), .gradient = rig->gradient, .parts = 1};
+}
+
+static void open_rig(struct rig *rig, struct distribution time)
+{
+    open_slow_rig(rig, time, 1);
 }
 
 static void close_rig(struct rig *rig)
@@ -177,6 +182,26 @@ static void work_shorter_than_the_drawn_time_waits_for_it(void **state)
     close_rig(&rig);
 }
 
+/* Nothing is drawn: the real work's own time is stretched, whole or in parts, and is no overrun. */
+static void a_slow_worker_stretches_measured_work(void **state)
+{
+    (void)state;
+    struct rig rig;
+    enum { FACTOR = 50 };
+    open_slow_rig(&rig, (struct distribution){.kind = DISTRIBUTION_MEASURED}, FACTOR);
+    rig.task.parts = 3;
+    node_compute(emulated_node(rig.emulated), &rig.task);
+    await_results(&rig, 3);
+    struct node_counters counters = {0};
+    emulated_counters(rig.emulated, &counters);
+    assert_int_equal(rig.recorder.span_count, 1);
+    const struct span_record *span = &rig.recorder.spans[0];
+    assert_int_equal(span->flags, 0);
+    assert_true((double)(span->end_ns - span->begin_ns) >= FACTOR * counters.gradient_mean_ns);
+    compare_with_direct_work(&rig);
+    close_rig(&rig);
+}
+
 static void cancelled_work_never_shows(void **state)
 {
     (void)state;
@@ -226,6 +251,7 @@ int main(void)
         cmocka_unit_test(parts_come_as_layers_are_done),
         cmocka_unit_test(work_longer_than_the_drawn_time_is_an_overrun),
         cmocka_unit_test(work_shorter_than_the_drawn_time_waits_for_it),
+        cmocka_unit_test(a_slow_worker_stretches_measured_work),
         cmocka_unit_test(cancelled_work_never_shows),
         cmocka_unit_test(closing_does_not_wait_for_a_result),
     };

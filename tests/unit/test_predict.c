@@ -106,6 +106,20 @@ static void test_ring_segments_hide_latency(void **state)
     assert_near(predict(&setup).round_ns, 5 * 30 * ms + 20 * ms + 25 * ms, 1e-9);
 }
 
+static void test_measured_work_of_slow_workers_is_stretched(void **state)
+{
+    (void)state;
+    struct star star = {.latency_ns = ms, .bytes_per_second = INFINITY, .slow_node = -1};
+    static const double factors[] = {1, 3, 0.5, 1};
+    for (int s = 0; s < 2; s++) {
+        struct scheme_setup setup = setup_of(s ? "ring" : "ps-sync", 4, 4, &star, &measured);
+        setup.gradient_ns = 2 * ms;
+        assert_near(predict(&setup).compute_ns, 2 * ms, 1e-9);
+        setup.slow_factors = factors;
+        assert_near(predict(&setup).compute_ns, 6 * ms, 1e-9);
+    }
+}
+
 static void test_ring_special_cases(void **state)
 {
     (void)state;
@@ -320,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ring_one_segment),
         cmocka_unit_test(test_ring_segments_hide_latency),
+        cmocka_unit_test(test_measured_work_of_slow_workers_is_stretched),
         cmocka_unit_test(test_ring_special_cases),
         cmocka_unit_test(test_ring_recurrence_equals_simulation),
         cmocka_unit_test(test_server_constant),
