@@ -64,7 +64,7 @@ static int64_t stamp_of(struct msghdr *message, int64_t now_ns)
 static void receive(struct probes *probes)
 {
     for (;;) {
-        struct probe probe;
+        struct probe probe = {0};
         union {
             char bytes[CMSG_SPACE(sizeof(struct timespec))];
             struct cmsghdr aligned;

@@ -160,31 +160,32 @@ static void run(struct transfer *transfer, int64_t until_ns)
     }
 }
 
-int measure_goodput(const struct measure_path *path, double *goodput_bps, struct err *err)
+static int carry_out(struct transfer *transfer, const struct measure_path *path, double *goodput_bps, struct err *err)
 {
-    cleanup(close_transfer) struct transfer transfer = {
-        .listener = -1,
-        .source = -1,
-        .target = -1,
-        .chunk = calloc(1, CHUNK),
-        .arrivals = calloc(ARRIVALS_MOST, sizeof(*transfer.arrivals)),
-        .total = measure_transfer_bytes(path),
-    };
-    if (!transfer.chunk || !transfer.arrivals)
+    transfer->chunk = calloc(1, CHUNK);
+    transfer->arrivals = calloc(ARRIVALS_MOST, sizeof(*transfer->arrivals));
+    if (!transfer->chunk || !transfer->arrivals)
         return err_set_errno(err, ERR_HOST, ENOMEM, "memory for a transfer");
     struct sockaddr_in from, to;
-    int failed = measure_socket(&path->target, SOCK_STREAM, &transfer.listener, &to, err);
+    int failed = measure_socket(&path->target, SOCK_STREAM, &transfer->listener, &to, err);
     if (!failed)
-        failed = measure_socket(&path->source, SOCK_STREAM, &transfer.source, &from, err);
+        failed = measure_socket(&path->source, SOCK_STREAM, &transfer->source, &from, err);
     if (failed)
         return failed;
-    if (listen(transfer.listener, 1) < 0)
+    if (listen(transfer->listener, 1) < 0)
         return err_set_errno(err, ERR_HOST, errno, "listening for a transfer");
-    if (connect(transfer.source, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
-        run(&transfer, clock_now_ns() + TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns);
-
-    struct shaping shaping = shaping_for_rate(path->asked.rate_bps, path->asked.queue_bytes, path->mtu);
-    int64_t pause_ns = measure_pause_ns(path, shaping.burst_bytes);
-    *goodput_bps = measure_stretch_bps(transfer.arrivals, transfer.arrival_count, shaping.burst_bytes, pause_ns);
+    if (connect(transfer->source, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
+        run(transfer, clock_now_ns() + TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns);
+    uint64_t burst_bytes = shaping_for_rate(path->asked.rate_bps, path->asked.queue_bytes, path->mtu).burst_bytes;
+    *goodput_bps =
+        measure_stretch_bps(transfer->arrivals, transfer->arrival_count, burst_bytes, measure_pause_ns(path, burst_bytes));
     return 0;
+}
+
+int measure_goodput(const struct measure_path *path, double *goodput_bps, struct err *err)
+{
+    struct transfer transfer = {.listener = -1, .source = -1, .target = -1, .total = measure_transfer_bytes(path)};
+    int code = carry_out(&transfer, path, goodput_bps, err);
+    close_transfer(&transfer);
+    return code;
 }

@@ -361,20 +361,27 @@ static int loop(struct relay *relay, struct err *err)
     }
 }
 
-int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err)
+static int run(struct relay *relay, const struct relay_link *links, int link_count, struct relay_counters *counters,
+               struct err *err)
 {
-    cleanup(close_relay) struct relay relay = {
-        .epoll = -1, .timer = -1, .control = control_fd, .armed_ns = NEVER, .bias = {.ours = -1, .theirs = -1}};
-    int failed = open_relay(&relay, links, link_count, counters, err);
+    int failed = open_relay(relay, links, link_count, counters, err);
     if (failed)
         return failed;
     take_priority();
-    failed = relay_bias_open(&relay.bias, err);
+    failed = relay_bias_open(&relay->bias, err);
     if (failed)
         return failed;
-    if (watch(&relay, EPOLL_CTL_ADD, relay.bias.ours, EPOLLIN, EVENT_BIAS) < 0)
+    if (watch(relay, EPOLL_CTL_ADD, relay->bias.ours, EPOLLIN, EVENT_BIAS) < 0)
         return err_set_errno(err, ERR_HOST, errno, "relay: watching wake-ups");
-    if (write(control_fd, "", 1) != 1)
+    if (write(relay->control, "", 1) != 1)
         return err_set_errno(err, ERR_HOST, errno, "relay: telling that packets flow");
-    return loop(&relay, err);
+    return loop(relay, err);
+}
+
+int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err)
+{
+    struct relay relay = {.epoll = -1, .timer = -1, .control = control_fd, .armed_ns = NEVER, .bias = {.ours = -1, .theirs = -1}};
+    int code = run(&relay, links, link_count, counters, err);
+    close_relay(&relay);
+    return code;
 }

@@ -110,7 +110,8 @@ static void fill(int64_t table[RELAY_IDLE_CLASSES], const struct probe *probes, 
             continue;
         }
         int low = (int)relay_idle_class(probes[next - 1].idle_ns), high = (int)relay_idle_class(probes[next].idle_ns);
-        table[class] = measured_ns[next - 1] + (measured_ns[next] - measured_ns[next - 1]) * (class - low) / (high - low);
+        int64_t rise_ns = measured_ns[next] - measured_ns[next - 1];
+        table[class] = measured_ns[next - 1] + (high > low ? rise_ns * (class - low) / (high - low) : 0);
     }
 }
 
@@ -127,7 +128,7 @@ static int wait_for(int epoll, int64_t *woken_ns)
 
 static int measure_timers(int epoll, int timer, struct relay_bias *bias)
 {
-    int64_t measured_ns[TIMER_PROBES], samples[SAMPLES_MOST], woken_ns;
+    int64_t measured_ns[TIMER_PROBES], samples[SAMPLES_MOST] = {0}, woken_ns;
     for (int p = 0; p < TIMER_PROBES; p++) {
         for (int i = 0; i < timer_probes[p].samples; i++) {
             int64_t at_ns = clock_now_ns() + timer_probes[p].idle_ns;
@@ -177,7 +178,7 @@ static void *write_after_silences(void *argument)
 
 static int measure_arrivals(int epoll, int socket, struct relay_bias *bias)
 {
-    int64_t measured_ns[ARRIVAL_PROBES], samples[SAMPLES_MOST], woken_ns, sent_ns;
+    int64_t measured_ns[ARRIVAL_PROBES], samples[SAMPLES_MOST] = {0}, woken_ns, sent_ns;
     for (int p = 0; p < ARRIVAL_PROBES; p++) {
         for (int i = 0; i < arrival_probes[p].samples; i++) {
             int failed = wait_for(epoll, &woken_ns);
