@@ -204,6 +204,7 @@ static int trial_build(struct trial *trial, enum engine_kind engine, int *socket
             .path = trial->context->agent_path,
             .arguments = arguments[made],
             .descriptors = descriptors[made],
+            .early = true, /* SETUP comes when the network stands */
             .descriptor_count = trial->context->dataset_fd >= 0 ? 2 : 1,
         };
     }

@@ -20,35 +20,37 @@
 struct err;
 struct fabric;
 
-struct fabric_program {          /* a process to start on a place once the network stands */
+struct fabric_program { /* a process to start on a place once the network stands */
     int place;
     const char *path;
     char *const *arguments;
-    char *const *environment;    /* NULL: inherited */
-    const int *descriptors;      /* descriptors[i] becomes 3 + i; made by the caller, outside the namespaces */
+    char *const *environment; /* NULL: inherited */
+    const int *descriptors;   /* descriptors[i] becomes 3 + i; made by the caller, outside the namespaces */
     unsigned descriptor_count;
+    bool early; /* starts while its network is still being made, to save time: it must not use the network before the
+                                * caller, through one of the descriptors, tells it to */
 };
 
 struct fabric_spec {
     const struct topology *topology;
-    enum engine_kind engine;     /* ENGINE_AUTO: netem where the kernel has it, else relay */
+    enum engine_kind engine; /* ENGINE_AUTO: netem where the kernel has it, else relay */
     const struct fabric_program *programs;
     int program_count;
 };
 
 /* What this host can do; cheap, probed by trying in a scratch namespace, leaves nothing behind. */
 struct fabric_host {
-    bool root;                   /* euid 0 with the capabilities needed */
-    bool user_namespaces;        /* an ordinary user may make them */
-    bool tun;                    /* /dev/net/tun opens and TAP devices can be made */
+    bool root;            /* euid 0 with the capabilities needed */
+    bool user_namespaces; /* an ordinary user may make them */
+    bool tun;             /* /dev/net/tun opens and TAP devices can be made */
     bool tbf, ifb, clsact, netem;
-    char missing[512];           /* for each missing thing that matters: a sentence with the remedy; "" when all is there */
+    char missing[512]; /* for each missing thing that matters: a sentence with the remedy; "" when all is there */
 };
 int fabric_probe(struct fabric_host *host, struct err *err);
 /* Says (ERR_HOST, a sentence with the remedy) why this topology cannot be built here with this engine, before anything is built. Resolves
  * ENGINE_AUTO into *resolved (ENGINE_NONE where no link needs an engine). */
-int fabric_check(const struct fabric_host *host, const struct topology *topology, enum engine_kind engine, enum engine_kind *resolved,
-                 struct err *err);
+int fabric_check(const struct fabric_host *host, const struct topology *topology, enum engine_kind engine,
+                 enum engine_kind *resolved, struct err *err);
 
 /* Returns when every link is up, read back equal to what was asked, and every program is started. */
 int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct err *err);
@@ -60,7 +62,7 @@ int64_t fabric_build_ns(const struct fabric *fabric);                     /* how
 int fabric_event_fd(const struct fabric *fabric);
 /* 1: *program (index into the spec's programs) ended so; 0: nothing more for now; negative: the warden or the relay is gone. */
 int fabric_next_exit(struct fabric *fabric, int *program, struct process_exit *how, struct err *err);
-pid_t fabric_pid(const struct fabric *fabric, int program);               /* in the caller's PID namespace; 0 if unknown */
+pid_t fabric_pid(const struct fabric *fabric, int program); /* in the caller's PID namespace; 0 if unknown */
 int fabric_signal(struct fabric *fabric, int program, int signal_number, struct err *err);
 
 /* Reads counters since the fabric was built or since fabric_reset_counters(); cheap enough before and after a trial. */

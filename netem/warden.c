@@ -32,9 +32,10 @@ enum {
 struct warden {
     const struct warden_setup *setup;
     struct network network;
-    struct process *programs; /* one each; pid 0 once reaped */
-    pid_t relay;              /* 0: none */
-    int relay_control;        /* closing it ends the relay */
+    struct process *programs;
+    int *reports; /* of starts that are not confirmed yet */ /* one each; pid 0 once reaped */
+    pid_t relay;                                             /* 0: none */
+    int relay_control;                                       /* closing it ends the relay */
     int signal_fd, null_fd;
     struct rlimit files_before;
 };
@@ -239,31 +240,40 @@ static int confirm_program(struct warden *warden, int index, int *report_fd, str
     return 0;
 }
 
-static int start_programs(struct warden *warden, struct err *err)
+/* Each start waits for exec, mostly in the kernel: side by side they use all processors. */
+static int begin_programs(struct warden *warden, bool early, struct err *err)
 {
     const struct fabric_spec *spec = warden->setup->spec;
-    warden->programs = calloc((size_t)spec->program_count + 1, sizeof(*warden->programs));
-    if (!warden->programs)
-        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
-    /* Each start waits for exec, mostly in the kernel: side by side they use all processors. */
-    cleanup(free_pointer) int *reports = calloc((size_t)spec->program_count + 1, sizeof(*reports));
-    if (!reports)
-        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs' reports");
-    int begun = 0, code = 0;
-    while (begun < spec->program_count && (code = begin_program(warden, begun, &reports[begun], err)) == 0)
-        begun++;
-    for (int i = 0; i < begun; i++) {
-        if (code == 0)
-            code = confirm_program(warden, i, &reports[i], err);
-        else
-            close_fd(&reports[i]);
+    for (int i = 0; i < spec->program_count; i++) {
+        if (spec->programs[i].early != early)
+            continue;
+        int code = begin_program(warden, i, &warden->reports[i], err);
+        if (code < 0)
+            return code;
     }
-    if (code < 0)
-        return code;
+    return 0;
+}
+
+static int confirm_programs(struct warden *warden, struct err *err)
+{
+    const struct fabric_spec *spec = warden->setup->spec;
+    for (int i = 0; i < spec->program_count; i++) {
+        int code = confirm_program(warden, i, &warden->reports[i], err);
+        if (code < 0)
+            return code;
+    }
     for (int i = 0; i < spec->program_count; i++) /* a program's end must close its sockets for the caller */
         for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
             close(spec->programs[i].descriptors[d]);
     return 0;
+}
+
+static int list_programs(struct warden *warden, struct err *err)
+{
+    size_t count = (size_t)warden->setup->spec->program_count + 1;
+    warden->programs = calloc(count, sizeof(*warden->programs));
+    warden->reports = calloc(count, sizeof(*warden->reports));
+    return warden->programs && warden->reports ? 0 : err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
 }
 
 static int build(struct warden *warden, struct err *err)
@@ -271,11 +281,15 @@ static int build(struct warden *warden, struct err *err)
     const struct warden_setup *setup = warden->setup;
     const struct topology *topology = setup->spec->topology;
     int64_t started = clock_now_ns();
-    int code = become_warden(warden, err);
+    int code = list_programs(warden, err);
+    if (code == 0)
+        code = become_warden(warden, err);
     if (code == 0)
         code = network_make(&warden->network, topology, setup->engine, setup->shared->relay, err);
     if (code == 0)
         code = start_relay(warden, err); /* so early, because it takes as long as the rest */
+    if (code == 0)
+        code = begin_programs(warden, true, err); /* they load while the network is configured */
     if (code == 0)
         code = network_configure(&warden->network, err);
     if (code == 0)
@@ -286,7 +300,9 @@ static int build(struct warden *warden, struct err *err)
     if ((code = await_relay(warden, err)) < 0)
         return code;
     setup->shared->build_ns = clock_now_ns() - started;
-    return start_programs(warden, err);
+    if ((code = begin_programs(warden, false, err)) < 0)
+        return code;
+    return confirm_programs(warden, err);
 }
 
 static void reap(struct warden *warden)
