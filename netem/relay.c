@@ -16,11 +16,8 @@
 #include "netem/relay.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -33,8 +30,6 @@ enum {
     TURN = 32,        /* packets read from a port before deadlines are looked at again */
     EVENTS = 64,      /* events taken from epoll at once */
     DELIVERIES = 128, /* packets written before ports are looked at again */
-    REALTIME_PRIORITY = 10,
-    NICE = -15,
     VNET_HEADER = 10, /* struct virtio_net_hdr, in front of each frame */
 };
 #define STAGE_NS (300 * NS_PER_US) /* where the first of two sleeps ends before a deadline */
@@ -59,6 +54,7 @@ struct relay {
     int line_count;
     struct relay_heap heap;
     struct relay_bias bias;
+    struct relay_priority priority;
     int epoll, timer, control;
     int64_t armed_ns;  /* what the timer is set to; NEVER: nothing */
     int64_t target_ns; /* the deadline that this wait stands for; 0: none, or the first of two sleeps */
@@ -133,15 +129,6 @@ static int open_relay(struct relay *relay, const struct relay_link *links, int l
         return err_set_errno(err, ERR_HOST, errno, "relay: watching the timer and the control descriptor");
     int failed = relay_heap_open(&relay->heap, relay->line_count + 1, err);
     return failed ? failed : open_lines(relay, links, counters, err);
-}
-
-/* All of this is better with privilege and works without. */
-static void take_priority(void)
-{
-    struct sched_param realtime = {.sched_priority = REALTIME_PRIORITY};
-    if (sched_setscheduler(0, SCHED_FIFO, &realtime) < 0)
-        (void)setpriority(PRIO_PROCESS, 0, NICE);
-    (void)prctl(PR_SET_TIMERSLACK, 1UL);
 }
 
 /* --- the packet path --------------------------------------------------------------------------------------------------------------- */
@@ -335,7 +322,9 @@ static int loop(struct relay *relay, struct err *err)
             return err_set_errno(err, ERR_HOST, errno, "relay: waiting for packets");
         now_ns = clock_now_ns();
         int64_t waited_ns = now_ns - before_ns, early_ns = 0;
-        if (sleep && waited_ns > SLEPT_NS) {
+        bool slept = sleep && waited_ns > SLEPT_NS;
+        relay_priority_note(&relay->priority, now_ns, slept ? waited_ns : 0);
+        if (slept) {
             early_ns = relay_bias_arrival_ns(&relay->bias, waited_ns);
             if (early_ns > waited_ns)
                 early_ns = waited_ns;
@@ -367,7 +356,7 @@ static int run(struct relay *relay, const struct relay_link *links, int link_cou
     int failed = open_relay(relay, links, link_count, counters, err);
     if (failed)
         return failed;
-    take_priority();
+    relay_priority_take(&relay->priority, clock_now_ns());
     failed = relay_bias_open(&relay->bias, err);
     if (failed)
         return failed;

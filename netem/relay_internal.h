@@ -111,4 +111,13 @@ void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t l
 void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns);
 int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns);
 
+/* --- scheduling (relay_priority.c) -------------------------------------------------------------------------------------------------- */
+
+struct relay_priority {
+    bool allowed, realtime;
+    int64_t window_ends_ns, slept_ns;
+};
+void relay_priority_take(struct relay_priority *priority, int64_t now_ns);
+void relay_priority_note(struct relay_priority *priority, int64_t now_ns, int64_t slept_ns); /* after each wait */
+
 #endif
