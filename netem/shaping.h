@@ -11,7 +11,7 @@
 struct shaping {
     uint64_t rate_bytes_per_second;
     uint32_t burst_bytes;
-    uint32_t limit_bytes;   /* tbf's limit: queue + burst */
+    uint32_t limit_bytes; /* tbf's limit: queue + burst */
     uint32_t gso_max_bytes;
 };
 struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu);

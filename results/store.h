@@ -31,26 +31,26 @@ struct environment_fact {
     bool affects_performance;
 };
 /* The effective settings text of each cell is by campaign_dump(). Returns the campaign's row id. */
-int store_campaign(struct store *store, const struct plan *plan, const char *const *cell_settings_text, const struct environment_fact *facts,
-                   int fact_count, int64_t *campaign_id, struct err *err);
+int store_campaign(struct store *store, const struct plan *plan, const char *const *cell_settings_text,
+                   const struct environment_fact *facts, int fact_count, int64_t *campaign_id, struct err *err);
 
 /* A trial begins: its row (status running), nodes. Returns its row id. */
 struct trial_begin {
     int64_t campaign_id;
     const struct trial_plan *plan;
-    const char *arm;                      /* "" where there are no arms */
+    const char *arm; /* "" where there are no arms */
     enum world_kind world;
-    enum engine_kind engine;              /* resolved */
+    enum engine_kind engine; /* resolved */
     int64_t started_unix_ns;
-    const struct topology *topology;      /* nodes (hosts, routers) and links as asked */
+    const struct topology *topology; /* nodes (hosts, routers) and links as asked */
     int workers, servers;
-    uint64_t payload_bytes;               /* gradient bytes S */
+    uint64_t payload_bytes; /* gradient bytes S */
     int warmup_rounds;
-    const struct prediction *predicted;   /* with the links as asked */
+    const struct prediction *predicted; /* with the links as asked */
 };
 int store_trial_begin(struct store *store, const struct trial_begin *begin, int64_t *trial_id, struct err *err);
 
-struct node_result {                      /* one a node, in node order */
+struct node_result { /* one a node, in node order */
     const struct round_record *rounds;
     uint32_t round_count;
     const struct span_record *spans;
@@ -60,22 +60,22 @@ struct node_result {                      /* one a node, in node order */
     struct node_counters counters;
     double idle_gradient_ns;
     const char *blas;
-    const uint8_t *model_sha256;          /* 32 bytes or NULL */
+    const uint8_t *model_sha256; /* 32 bytes or NULL */
 };
-struct round_summary {                    /* one a round: harness computed it from the nodes' marks */
+struct round_summary { /* one a round: harness computed it from the nodes' marks */
     uint32_t round;
     bool warmup;
-    int64_t begin_ns, end_ns;             /* when the last node held the model before, and held this one */
-    uint32_t last_node;                   /* who held it last */
+    int64_t begin_ns, end_ns; /* when the last node held the model before, and held this one */
+    uint32_t last_node;       /* who held it last */
 };
 struct trial_end {
     enum trial_status status;
-    const char *reason;                   /* of failed and interrupted; NULL */
+    const char *reason; /* of failed and interrupted; NULL */
     enum fidelity fidelity;
-    const char *fidelity_reason;          /* of degraded and void; NULL */
+    const char *fidelity_reason; /* of degraded and void; NULL */
     int64_t duration_ns;
-    int64_t setup_ns, fabric_ns;          /* whole set-up until agents were ready; of which the network */
-    const struct node_result *nodes;      /* NULL when failed */
+    int64_t setup_ns, fabric_ns;     /* whole set-up until agents were ready; of which the network */
+    const struct node_result *nodes; /* NULL when failed */
     int node_count;
     const struct round_summary *rounds;
     int round_count;
@@ -83,7 +83,7 @@ struct trial_end {
     const struct link_counters *counters; /* one a link; NULL */
     const struct link_check *checks;      /* of this trial's topology; NULL when not measured */
     int link_count;
-    const struct prediction *predicted;          /* replaces the one of trial_begin when not NULL: the real gradient time is known now */
+    const struct prediction *predicted; /* replaces the one of trial_begin when not NULL: the real gradient time is known now */
     const struct prediction *predicted_measured; /* NULL when there is none */
     int64_t parameter_count;
 };

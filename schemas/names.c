@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#define TABLE(name, count, ...)                                                                                                     \
-    const char *const name[(count) + 1] = {__VA_ARGS__, 0};                                                                         \
+#define TABLE(name, count, ...)                                                                                                    \
+    const char *const name[(count) + 1] = {__VA_ARGS__, 0};                                                                        \
     static_assert(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) == (count), #name " has one string per value")
 
 TABLE(world_names, WORLD_COUNT, "emulated", "virtual");

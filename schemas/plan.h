@@ -6,24 +6,25 @@
 
 #include "schemas/settings.h"
 
-struct swept {                /* one axis of the matrix in one cell */
-    const char *path;         /* "topology.link.delay" */
-    const char *text;         /* as written in the file: "250us"; for a scheme with parameters "backup(backups=1)" */
+struct swept {        /* one axis of the matrix in one cell */
+    const char *path; /* "topology.link.delay" */
+    const char *text; /* as written in the file: "250us"; for a scheme with parameters "backup(backups=1)" */
 };
 
 struct cell {
     int index;
-    const char *label;        /* "scheme=ring workers=4" */
+    const char *label; /* "scheme=ring workers=4" */
     struct settings settings;
     const struct swept *swept;
     int swept_count;
 };
 
 struct trial_plan {
-    int cell;                 /* index into cells */
-    int repeat;               /* 0 ..; also the block: a block holds one trial of every cell, in random order */
-    int order;                /* position in the campaign, 0 .. */
-    uint64_t seed;            /* of the trial's random streams: depends on (campaign seed, repeat) only, so that the cells of a block draw the same compute times */
+    int cell;   /* index into cells */
+    int repeat; /* 0 ..; also the block: a block holds one trial of every cell, in random order */
+    int order;  /* position in the campaign, 0 .. */
+    /* Of the trial's random streams: depends on (campaign seed, repeat) only, so that the cells of a block draw the same compute times. */
+    uint64_t seed;
 };
 
 struct plan {

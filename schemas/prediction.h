@@ -6,13 +6,13 @@
 
 struct prediction {
     bool available;
-    char reason[160];       /* why not, when not available */
-    const char *method;     /* "closed form", "max-plus recurrence", "seeded simulation" */
-    double round_ns;        /* the whole */
-    double compute_ns;      /* E of the order statistic waited for */
-    double latency_ns;      /* propagation and per-message cost */
-    double bandwidth_ns;    /* bytes through the narrowest link */
-    double reduce_ns;       /* arithmetic that nothing hides */
+    char reason[160];    /* why not, when not available */
+    const char *method;  /* "closed form", "max-plus recurrence", "seeded simulation" */
+    double round_ns;     /* the whole */
+    double compute_ns;   /* E of the order statistic waited for */
+    double latency_ns;   /* propagation and per-message cost */
+    double bandwidth_ns; /* bytes through the narrowest link */
+    double reduce_ns;    /* arithmetic that nothing hides */
 };
 
 #endif

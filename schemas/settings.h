@@ -10,45 +10,46 @@
 
 enum { SCHEME_PARAMS_MAX = 8, LAYERS_MAX = 8 };
 
-struct link_settings {       /* one link, the same in both directions */
-    uint64_t rate_bps;       /* 0: not limited */
-    int64_t delay_ns;        /* one way, over this link alone */
-    uint64_t queue_bytes;    /* 0: max(rate x 12 ms, 150 kB) */
+struct link_settings {    /* one link, the same in both directions */
+    uint64_t rate_bps;    /* 0: not limited */
+    int64_t delay_ns;     /* one way, over this link alone */
+    uint64_t queue_bytes; /* 0: max(rate x 12 ms, 150 kB) */
 };
 
 /* A distribution of compute times. Only the members that the kind names are meaningful. */
 struct distribution {
     enum distribution_kind kind;
-    double value_ns;         /* constant */
-    double mean_ns;          /* exponential; of the exponential part in shifted-exponential */
-    double shift_ns;         /* shifted-exponential */
-    double mu, sigma;        /* lognormal: of the logarithm of the time in `unit_ns` */
+    double value_ns;  /* constant */
+    double mean_ns;   /* exponential; of the exponential part in shifted-exponential */
+    double shift_ns;  /* shifted-exponential */
+    double mu, sigma; /* lognormal: of the logarithm of the time in `unit_ns` */
     double unit_ns;
-    double scale_ns, shape;  /* pareto: smallest value and tail index */
+    double scale_ns, shape; /* pareto: smallest value and tail index */
 };
 
-struct slow_workers {        /* compute times of these workers are multiplied */
+struct slow_workers { /* compute times of these workers are multiplied */
     const int *workers;
     int worker_count;
     double factor;
 };
 
 struct scheme_choice {
-    const char *name;                   /* a row of the scheme table */
-    double values[SCHEME_PARAMS_MAX];   /* in the order of the scheme's parameter table; sizes in bytes, times in ns, choices by index */
+    const char *name; /* a row of the scheme table */
+    /* In the order of the scheme's parameter table; sizes in bytes, times in ns, choices by index. */
+    double values[SCHEME_PARAMS_MAX];
 };
 
 struct workload_settings {
     enum model_kind model;
     enum dataset_kind dataset;
-    const char *dataset_path;           /* NULL: where Debian's package puts it */
-    int layers[LAYERS_MAX];             /* mlp: hidden layer widths */
+    const char *dataset_path; /* NULL: where Debian's package puts it */
+    int layers[LAYERS_MAX];   /* mlp: hidden layer widths */
     int layer_count;
-    int batch;                          /* samples a worker and a round */
+    int batch; /* samples a worker and a round */
     double learning_rate;
-    int rounds;                         /* measured ones; warm-up rounds come before */
-    int evaluate_every;                 /* rounds; 0: only after the last */
-    uint64_t size_bytes;                /* synthetic: gradient size, a multiple of 4 */
+    int rounds;          /* measured ones; warm-up rounds come before */
+    int evaluate_every;  /* rounds; 0: only after the last */
+    uint64_t size_bytes; /* synthetic: gradient size, a multiple of 4 */
     enum gradient_kind gradients;
 };
 
@@ -69,9 +70,9 @@ struct settings {
     int warmup_rounds;
     int mtu;
     const char *congestion_control;
-    int64_t rto_min_ns;                 /* 0: the kernel's default (200 ms) */
+    int64_t rto_min_ns; /* 0: the kernel's default (200 ms) */
     bool slow_start_after_idle;
-    int64_t trial_deadline_ns;          /* 0: derived from the prediction */
+    int64_t trial_deadline_ns; /* 0: derived from the prediction */
     bool record_spans;
 };
 

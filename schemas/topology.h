@@ -10,29 +10,32 @@
 
 enum place_kind { PLACE_HOST, PLACE_ROUTER };
 enum { DIRECTION_FORWARD = 0, DIRECTION_BACKWARD = 1, DIRECTIONS = 2 }; /* from link.from to link.to, and back */
-#define DIRECTION_NAMES {"forward", "backward"}
+#define DIRECTION_NAMES                                                                                                            \
+    {                                                                                                                              \
+        "forward", "backward"                                                                                                      \
+    }
 
-struct place {                  /* one network namespace */
-    const char *name;           /* "w0", "s0", "router" */
+struct place {        /* one network namespace */
+    const char *name; /* "w0", "s0", "router" */
     enum place_kind kind;
-    uint32_t address;           /* IPv4, host byte order; hosts only */
+    uint32_t address; /* IPv4, host byte order; hosts only */
 };
 
-struct direction {              /* what one direction of a link is asked to be */
-    uint64_t rate_bps;          /* of Ethernet frames without preamble, FCS and gap; 0: not limited */
-    int64_t delay_ns;           /* one way */
-    uint64_t queue_bytes;       /* resolved: never 0 where rate_bps is set */
+struct direction {        /* what one direction of a link is asked to be */
+    uint64_t rate_bps;    /* of Ethernet frames without preamble, FCS and gap; 0: not limited */
+    int64_t delay_ns;     /* one way */
+    uint64_t queue_bytes; /* resolved: never 0 where rate_bps is set */
 };
 
 struct link {
-    const char *name;           /* "w0-router" */
-    int from, to;               /* places */
+    const char *name; /* "w0-router" */
+    int from, to;     /* places */
     struct direction direction[DIRECTIONS];
 };
 
 struct tcp_settings {
     const char *congestion_control;
-    int64_t rto_min_ns;         /* 0: kernel default */
+    int64_t rto_min_ns; /* 0: kernel default */
     bool slow_start_after_idle;
 };
 
@@ -46,34 +49,34 @@ struct topology {
     struct tcp_settings tcp;
 };
 
-struct direction_readback {     /* what the kernel says it set */
+struct direction_readback { /* what the kernel says it set */
     uint64_t rate_bps, burst_bytes, limit_bytes;
     uint32_t gso_max_bytes;
-    int64_t delay_ns;           /* netem's; the relay's own setting */
+    int64_t delay_ns; /* netem's; the relay's own setting */
 };
 struct link_readback {
     struct direction_readback direction[DIRECTIONS];
-    enum engine_kind engine;    /* which engine carries this link: none where nothing but a rate is asked */
+    enum engine_kind engine; /* which engine carries this link: none where nothing but a rate is asked */
 };
 
-struct direction_check {        /* a short measurement on the idle link */
-    bool measured;              /* false: this link was not in the sample */
-    double goodput_bps;         /* TCP payload; 0: not measured */
+struct direction_check { /* a short measurement on the idle link */
+    bool measured;       /* false: this link was not in the sample */
+    double goodput_bps;  /* TCP payload; 0: not measured */
     double delay_mean_ns, delay_min_ns, delay_max_ns, delay_sd_ns;
     uint32_t probes_sent, probes_received;
     bool within_tolerance;
-    char reason[120];           /* when not: "delay 1.4 ms where 1 ms was asked" */
+    char reason[120]; /* when not: "delay 1.4 ms where 1 ms was asked" */
 };
 struct link_check {
     struct direction_check direction[DIRECTIONS];
 };
 
-struct direction_counters {     /* during one trial */
-    uint64_t packets, bytes;    /* through the engine */
-    uint64_t queue_drops;       /* by the sender's tbf: the queue that was asked for was full */
-    uint64_t unasked_drops;     /* anything else: relay ring full, TAP write refused, device tx_dropped */
+struct direction_counters {  /* during one trial */
+    uint64_t packets, bytes; /* through the engine */
+    uint64_t queue_drops;    /* by the sender's tbf: the queue that was asked for was full */
+    uint64_t unasked_drops;  /* anything else: relay ring full, TAP write refused, device tx_dropped */
     int64_t lateness_p50_ns, lateness_p99_ns, lateness_max_ns; /* relay: release after its deadline; -1: no relay here */
-    uint64_t backlog_bytes_max; /* tbf's backlog when read at the end; 0 if unknown */
+    uint64_t backlog_bytes_max;                                /* tbf's backlog when read at the end; 0 if unknown */
 };
 struct link_counters {
     struct direction_counters direction[DIRECTIONS];

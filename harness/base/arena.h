@@ -9,8 +9,8 @@
 struct arena;
 
 struct arena *arena_new(void);
-void arena_free(struct arena *arena);         /* NULL is allowed */
-void arena_cleanup(struct arena **arena);     /* for cleanup() */
+void arena_free(struct arena *arena);     /* NULL is allowed */
+void arena_cleanup(struct arena **arena); /* for cleanup() */
 void *arena_alloc(struct arena *arena, size_t bytes);
 void *arena_calloc(struct arena *arena, size_t count, size_t bytes_each); /* overflow-checked */
 void *arena_copy(struct arena *arena, const void *source, size_t bytes);

@@ -15,11 +15,11 @@
 #define cleanup(function) __attribute__((cleanup(function)))
 
 /* Takes the pointer out of *variable, leaving NULL. */
-#define steal_pointer(variable)                                                                    \
-    ({                                                                                             \
-        __typeof__(*(variable)) stolen_ = *(variable);                                             \
-        *(variable) = NULL;                                                                        \
-        stolen_;                                                                                   \
+#define steal_pointer(variable)                                                                                                    \
+    ({                                                                                                                             \
+        __typeof__(*(variable)) stolen_ = *(variable);                                                                             \
+        *(variable) = NULL;                                                                                                        \
+        stolen_;                                                                                                                   \
     })
 
 static inline int steal_fd(int *fd)

@@ -8,8 +8,8 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
 
-int64_t clock_now_ns(void);               /* CLOCK_MONOTONIC */
-int64_t clock_wall_ns(void);              /* CLOCK_REALTIME, since 1970 */
-void clock_sleep_until(int64_t ns);       /* absolute, CLOCK_MONOTONIC; resumes after signals */
+int64_t clock_now_ns(void);         /* CLOCK_MONOTONIC */
+int64_t clock_wall_ns(void);        /* CLOCK_REALTIME, since 1970 */
+void clock_sleep_until(int64_t ns); /* absolute, CLOCK_MONOTONIC; resumes after signals */
 
 #endif

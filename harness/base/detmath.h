@@ -4,10 +4,10 @@
 #ifndef LAGGARD_BASE_DETMATH_H
 #define LAGGARD_BASE_DETMATH_H
 
-double detmath_log(double x);               /* x > 0, normal numbers */
-double detmath_exp(double x);               /* -700 <= x <= 700 */
-double detmath_pow(double base, double y);  /* base > 0: exp(y log base); error below 2 + 3 |y log base| ulp */
-double detmath_sin_turns(double turns);     /* sin(2 pi turns), 0 <= turns < 1 */
+double detmath_log(double x);              /* x > 0, normal numbers */
+double detmath_exp(double x);              /* -700 <= x <= 700 */
+double detmath_pow(double base, double y); /* base > 0: exp(y log base); error below 2 + 3 |y log base| ulp */
+double detmath_sin_turns(double turns);    /* sin(2 pi turns), 0 <= turns < 1 */
 double detmath_cos_turns(double turns);
 
 #endif

@@ -19,7 +19,8 @@ typedef void loop_timer_callback(void *context, int64_t deadline_ns);
 struct loop *loop_new(struct err *err);
 void loop_free(struct loop *loop); /* watches and timers are freed with it; descriptors stay open; NULL allowed */
 
-struct watch *loop_watch(struct loop *loop, int fd, uint32_t epoll_events, loop_fd_callback *callback, void *context, struct err *err);
+struct watch *loop_watch(struct loop *loop, int fd, uint32_t epoll_events, loop_fd_callback *callback, void *context,
+                         struct err *err);
 int loop_change(struct watch *watch, uint32_t epoll_events);
 void loop_unwatch(struct watch *watch); /* before the descriptor is closed */
 

@@ -20,11 +20,11 @@ enum option_type {
 };
 
 struct option_row {
-    const char *name;           /* without dashes; NULL ends the table */
-    char letter;                /* short form or 0 */
+    const char *name; /* without dashes; NULL ends the table */
+    char letter;      /* short form or 0 */
     enum option_type type;
-    size_t offset;              /* into the target struct */
-    const char *value_name;     /* for help: FILE, N */
+    size_t offset;          /* into the target struct */
+    const char *value_name; /* for help: FILE, N */
     const char *help;
     int64_t minimum, maximum;   /* both 0: no limit (a time is then not negative) */
     const char *const *choices; /* NULL-terminated */

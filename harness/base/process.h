@@ -14,17 +14,17 @@ struct process {
 #define PROCESS_NONE ((struct process){.pid = 0, .pidfd = -1})
 
 struct process_exit {
-    bool exited;   /* false: killed by a signal */
-    int status;    /* exit status or signal number */
+    bool exited; /* false: killed by a signal */
+    int status;  /* exit status or signal number */
 };
 
 /* A program with the given descriptors: descriptors[i] becomes descriptor 3 + i in the child; everything else above 2 is closed. Standard
  * streams are inherited. `before_exec`, when not NULL, runs in the child before exec and returns 0 or an errno. A failure of exec is
  * reported here, not as an exit status. */
 struct process_spec {
-    const char *path;           /* no search of PATH */
-    char *const *arguments;     /* NULL-terminated, argv[0] included */
-    char *const *environment;   /* NULL: inherited */
+    const char *path;         /* no search of PATH */
+    char *const *arguments;   /* NULL-terminated, argv[0] included */
+    char *const *environment; /* NULL: inherited */
     const int *descriptors;
     unsigned descriptor_count;
     int (*before_exec)(void *context);
@@ -38,7 +38,7 @@ int process_spawn(const struct process_spec *spec, struct process *process, stru
 int process_begin(const struct process_spec *spec, struct process *process, int *report_fd, struct err *err);
 int process_confirm(const char *path, struct process *process, int *report_fd, struct err *err);
 int process_wait(struct process *process, struct process_exit *how, struct err *err); /* blocks; process becomes PROCESS_NONE */
-void process_end(struct process *process); /* SIGKILL and reap; also for cleanup() */
+void process_end(struct process *process);                                            /* SIGKILL and reap; also for cleanup() */
 /* "exit status 3", "killed by SIGSEGV": returns its first argument. */
 char *process_describe(char *text, size_t size, const struct process_exit *how);
 

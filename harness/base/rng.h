@@ -7,17 +7,18 @@
 
 #include <stdint.h>
 
-enum rng_purpose { /* append only: the numbers are part of every stored seed */
-    RNG_ORDER = 0,       /* order of trials within a block */
-    RNG_COMPUTE_TIME,    /* drawn compute times */
-    RNG_MODEL,           /* initial weights */
-    RNG_BATCH,           /* mini-batch selection */
-    RNG_SHARD,           /* assignment of samples to workers */
-    RNG_SCHEME,          /* a scheme's own choices, per node */
-    RNG_COMMON,          /* a scheme's choices that all nodes share (node = RNG_ALL_NODES) */
-    RNG_LINK,            /* jitter, loss, duplication, corruption of one link direction */
-    RNG_PREDICT,         /* seeded simulation inside a prediction */
-    RNG_BOOTSTRAP,       /* resampling in statistics */
+/* Append only: the numbers are part of every stored seed. */
+enum rng_purpose {
+    RNG_ORDER = 0,    /* order of trials within a block */
+    RNG_COMPUTE_TIME, /* drawn compute times */
+    RNG_MODEL,        /* initial weights */
+    RNG_BATCH,        /* mini-batch selection */
+    RNG_SHARD,        /* assignment of samples to workers */
+    RNG_SCHEME,       /* a scheme's own choices, per node */
+    RNG_COMMON,       /* a scheme's choices that all nodes share (node = RNG_ALL_NODES) */
+    RNG_LINK,         /* jitter, loss, duplication, corruption of one link direction */
+    RNG_PREDICT,      /* seeded simulation inside a prediction */
+    RNG_BOOTSTRAP,    /* resampling in statistics */
     RNG_PURPOSE_COUNT
 };
 #define RNG_ALL_NODES UINT32_C(0xffffffff)

@@ -32,22 +32,33 @@ struct wire_table {
     size_t field_count;
 };
 
-#define WIRE_FIELD(struct_name, member, wire_type_, help_)                                                                          \
-    {.name = #member, .type = wire_type_, .offset = offsetof(struct struct_name, member), .help = help_}
-#define WIRE_LIST(struct_name, member, count_member, table_, help_)                                                                 \
-    {.name = #member, .type = WIRE_ARRAY, .offset = offsetof(struct struct_name, member),                                           \
-     .count_offset = offsetof(struct struct_name, count_member), .elements = table_, .help = help_}
-#define WIRE_BLOB(struct_name, member, count_member, help_)                                                                         \
-    {.name = #member, .type = WIRE_BYTES, .offset = offsetof(struct struct_name, member),                                           \
-     .count_offset = offsetof(struct struct_name, count_member), .help = help_}
-#define WIRE_EMBED(struct_name, member, table_, help_)                                                                              \
-    {.name = #member, .type = WIRE_STRUCT, .offset = offsetof(struct struct_name, member), .elements = table_, .help = help_}
-#define WIRE_TABLE(struct_name, fields_)                                                                                            \
-    {.name = #struct_name, .struct_bytes = sizeof(struct struct_name), .fields = fields_,                                           \
-     .field_count = sizeof(fields_) / sizeof((fields_)[0])}
+#define WIRE_FIELD(struct_name, member, wire_type_, help_)                                                                         \
+    {                                                                                                                              \
+        .name = #member, .type = wire_type_, .offset = offsetof(struct struct_name, member), .help = help_                         \
+    }
+#define WIRE_LIST(struct_name, member, count_member, table_, help_)                                                                \
+    {                                                                                                                              \
+        .name = #member, .type = WIRE_ARRAY, .offset = offsetof(struct struct_name, member),                                       \
+        .count_offset = offsetof(struct struct_name, count_member), .elements = table_, .help = help_                              \
+    }
+#define WIRE_BLOB(struct_name, member, count_member, help_)                                                                        \
+    {                                                                                                                              \
+        .name = #member, .type = WIRE_BYTES, .offset = offsetof(struct struct_name, member),                                       \
+        .count_offset = offsetof(struct struct_name, count_member), .help = help_                                                  \
+    }
+#define WIRE_EMBED(struct_name, member, table_, help_)                                                                             \
+    {                                                                                                                              \
+        .name = #member, .type = WIRE_STRUCT, .offset = offsetof(struct struct_name, member), .elements = table_, .help = help_    \
+    }
+#define WIRE_TABLE(struct_name, fields_)                                                                                           \
+    {                                                                                                                              \
+        .name = #struct_name, .struct_bytes = sizeof(struct struct_name), .fields = fields_,                                       \
+        .field_count = sizeof(fields_) / sizeof((fields_)[0])                                                                      \
+    }
 
 void wire_encode(const struct wire_table *table, const void *object, struct text *out);
 /* The object's pointers go into the arena. The error says which field, what was found; the object is untouched on failure. */
-int wire_decode(const struct wire_table *table, const void *bytes, size_t length, struct arena *arena, void *object, struct err *err);
+int wire_decode(const struct wire_table *table, const void *bytes, size_t length, struct arena *arena, void *object,
+                struct err *err);
 
 #endif
