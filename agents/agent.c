@@ -1,9 +1,9 @@
 /* agent.c: the agent's side of the control protocol: one state a message awaited, one row a message understood.
  *
- * Theory of operation. SETUP does everything that takes long or needs the file system, then closes the sandbox; only then does the node
- * accept a peer. CONNECT makes the connections, START sets the hour. While the scheme runs, the control socket is one more descriptor of the
- * same loop. Whatever goes wrong becomes one sentence, which is sent as FAILURE before the agent ends; if the controller closes the socket,
- * the agent ends at once, since nobody is left to hear it. */
+ * Theory of operation. SETUP does everything that takes long or needs the file system, then closes the sandbox; only then does the
+ * node accept a peer. CONNECT makes the connections, START sets the hour. While the scheme runs, the control socket is one more
+ * descriptor of the same loop. Whatever goes wrong becomes one sentence, which is sent as FAILURE before the agent ends; if the
+ * controller closes the socket, the agent ends at once, since nobody is left to hear it. */
 #include "agents/agent.h"
 
 #include <errno.h>

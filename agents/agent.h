@@ -4,8 +4,8 @@
 
 struct err;
 
-/* Runs until the controller says QUIT (0), says no more, or the trial fails (negative; the controller has been told the sentence, when it
- * still listens). */
+/* Runs until the controller says QUIT (0), says no more, or the trial fails (negative; the controller has been told the sentence,
+ * when it still listens). */
 int agent_run(int control_fd, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* agent_setup.c: from a SETUP message to the structs that scheme, workload and world take. The controller is trusted to mean well, not to be
- * of the same build: every number that indexes something is checked. */
+/* agent_setup.c: from a SETUP message to the structs that scheme, workload and world take. The controller is trusted to mean well,
+ * not to be of the same build: every number that indexes something is checked. */
 #include <math.h>
 #include <string.h>
 

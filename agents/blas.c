@@ -1,7 +1,8 @@
 /* blas.c: the matrix product behind every model: OpenBLAS, loaded at run time, or the naive kernel.
  *
- * dlopen instead of linking: OpenBLAS doubles an agent's start, so only agents that compute gradients pay for it, and a host without it
- * still runs. The serial build is looked for first: agents share cores, and a thread pool in each would make them disturb each other. */
+ * dlopen instead of linking: OpenBLAS doubles an agent's start, so only agents that compute gradients pay for it, and a host
+ * without it still runs. The serial build is looked for first: agents share cores, and a thread pool in each would make them
+ * disturb each other. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* buffer_pool.c: buffers by size class: four classes between two powers of two, so that at most a fifth of a large buffer is unused. */
+/* buffer_pool.c: buffers by size class: four classes between two powers of two, so that at most a fifth of a large buffer is
+ * unused. */
 #include "agents/buffer_pool.h"
 
 #include <assert.h>

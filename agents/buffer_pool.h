@@ -1,5 +1,5 @@
-/* agents/buffer_pool.h: the buffers of node.h. Sizes are rounded up to classes; a class takes memory from the arena when all of its buffers
- * are in use, and never gives it back: after the first round nothing is allocated any more. */
+/* agents/buffer_pool.h: the buffers of node.h. Sizes are rounded up to classes; a class takes memory from the arena when all of its
+ * buffers are in use, and never gives it back: after the first round nothing is allocated any more. */
 #ifndef LAGGARD_AGENTS_BUFFER_POOL_H
 #define LAGGARD_AGENTS_BUFFER_POOL_H
 

@@ -1,4 +1,5 @@
-/* compute_time.c: the distributions of compute times, one table row each. Draws use only rng.h and detmath.h: the same bits on every machine. */
+/* compute_time.c: the distributions of compute times, one table row each. Draws use only rng.h and detmath.h: the same bits on
+ * every machine. */
 #include "agents/compute_time_internal.h"
 
 #include <assert.h>

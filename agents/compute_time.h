@@ -1,4 +1,5 @@
-/* agents/compute_time.h: distributions of compute times: draws, moments and order statistics. Draws use only rng.h and detmath.h. */
+/* agents/compute_time.h: distributions of compute times: draws, moments and order statistics. Draws use only rng.h and
+ * detmath.h. */
 #ifndef LAGGARD_AGENTS_COMPUTE_TIME_H
 #define LAGGARD_AGENTS_COMPUTE_TIME_H
 
@@ -10,8 +11,8 @@ double compute_time_draw(const struct distribution *distribution, uint64_t seed,
 double compute_time_sample(const struct distribution *distribution, struct rng *rng);
 double compute_time_mean(const struct distribution *distribution);           /* INFINITY for pareto with shape <= 1 */
 double compute_time_cdf(const struct distribution *distribution, double ns); /* P(X <= ns) */
-/* E[max(X, floor)_{k:n}] for n independent draws, k from 1, worker i slowed by factors[i] (NULL: all 1), by numeric integration; closed form for
- * the exponential without factors and floor: (H_n - H_{n-k}) mean. */
+/* E[max(X, floor)_{k:n}] for n independent draws, k from 1, worker i slowed by factors[i] (NULL: all 1), by numeric integration;
+ * closed form for the exponential without factors and floor: (H_n - H_{n-k}) mean. */
 double compute_time_order_mean(const struct distribution *distribution, int k, int n, const double *factors, double floor_ns);
 
 #endif

@@ -1,14 +1,15 @@
 /* compute_time_order.c: means of order statistics: how long it takes until k of n workers are done.
  *
- * The k-th smallest of n independent times exceeds t exactly when at least n-k+1 of them exceed t. With S(t) = P(X > t) and worker i
- * slowed by f_i, the number of times above t is a sum of independent Bernoulli(S(t / f_i)), and
+ * The k-th smallest of n independent times exceeds t exactly when at least n-k+1 of them exceed t. With S(t) = P(X > t) and worker
+ * i slowed by f_i, the number of times above t is a sum of independent Bernoulli(S(t / f_i)), and
  *
  *     E[max(X, c)_{k:n}] = E[max(X_{k:n}, c)] = c + integral over t > c of P(at least n-k+1 are above t) dt.
  *
- * Workers with the same factor form a group, whose count above t is binomial; groups are combined by convolution. All terms are positive, so
- * nothing cancels. The integral runs over log t, where light and heavy tails alike are smooth, in segments between the points where
- * a group's support begins (the only kinks), each by adaptive Gauss-Kronrod quadrature. A power tail beyond the last point is added in closed
- * form: where S is small, P ~ C t^-(power (n-k+1)), whose integral from T on is T P(T) / (power (n-k+1) - 1).
+ * Workers with the same factor form a group, whose count above t is binomial; groups are combined by convolution. All terms are
+ * positive, so nothing cancels. The integral runs over log t, where light and heavy tails alike are smooth, in segments between the
+ * points where a group's support begins (the only kinks), each by adaptive Gauss-Kronrod quadrature. A power tail beyond the last
+ * point is added in closed form: where S is small, P ~ C t^-(power (n-k+1)), whose integral from T on is T P(T) / (power (n-k+1)
+ * - 1).
  *
  * Cost for g groups: about 1,000 evaluations of n exponentials and, for g > 2, n^2 / 2 products. */
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* dataset_share.c: handing a data set from the controller to its agents without decompressing it again.
  *
- * A shared data set is a memfd: struct shared_header, then for each split the pixels and the labels, each at a multiple of 64 bytes.
- * Byte order and layout are the host's: it never leaves the host. It is sealed against writing, growing and shrinking before anyone else sees
- * it, so what was checked at import stays true, and reading the mapping cannot fault. */
+ * A shared data set is a memfd: struct shared_header, then for each split the pixels and the labels, each at a multiple of 64
+ * bytes. Byte order and layout are the host's: it never leaves the host. It is sealed against writing, growing and shrinking before
+ * anyone else sees it, so what was checked at import stays true, and reading the mapping cannot fault. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

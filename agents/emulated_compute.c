@@ -1,13 +1,13 @@
 /* emulated_compute.c: compute tasks on real time.
  *
- * Theory of operation. A task that starts at time t with the drawn time X delivers its parts at t + X (cumulated share of its floats), or when
- * the real work has done them, if that is later. Without real work (synthetic gradients, no values) there is only the timer; without a drawn time
- * (`measured`) only the work.
+ * Theory of operation. A task that starts at time t with the drawn time X delivers its parts at t + X (cumulated share of its
+ * floats), or when the real work has done them, if that is later. Without real work (synthetic gradients, no values) there is only
+ * the timer; without a drawn time (`measured`) only the work.
  *
- * Real work runs on a second thread, one job at a time. The loop's thread writes `job` and posts `wake`; the compute thread publishes layers as
- * they become final in `layers_done`, the end in `ended`, and wakes the loop through an eventfd. `job` belongs to the compute thread from
- * sem_post() until `ended` is seen. Cancelling gives a job up: its thread looks at `give_up` between batches, its results are dropped, and the
- * next task's job waits until the thread is free. */
+ * Real work runs on a second thread, one job at a time. The loop's thread writes `job` and posts `wake`; the compute thread
+ * publishes layers as they become final in `layers_done`, the end in `ended`, and wakes the loop through an eventfd. `job` belongs
+ * to the compute thread from sem_post() until `ended` is seen. Cancelling gives a job up: its thread looks at `give_up` between
+ * batches, its results are dropped, and the next task's job waits until the thread is free. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>

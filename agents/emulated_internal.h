@@ -1,8 +1,8 @@
 /* agents/emulated_internal.h: what world_emulated.c, emulated_messages.c and emulated_compute.c share.
  *
  * Theory of operation. A scheme's callbacks are never nested. Every call into the scheme stands between emulated_enter() and
- * emulated_leave(); what happens meanwhile and would call the scheme again (a send that is over, a retry, a lost peer) is put on a list, and
- * emulated_leave() works the lists off, one call at a time, until they are empty. */
+ * emulated_leave(); what happens meanwhile and would call the scheme again (a send that is over, a retry, a lost peer) is put on a
+ * list, and emulated_leave() works the lists off, one call at a time, until they are empty. */
 #ifndef LAGGARD_AGENTS_EMULATED_INTERNAL_H
 #define LAGGARD_AGENTS_EMULATED_INTERNAL_H
 

@@ -1,7 +1,8 @@
 /* emulated_messages.c: sends and deliveries of the emulated world, and the messages that a scheme puts off.
  *
- * A message that is put off is received into a pool buffer and waits in its sender's inbox until node_retry() shows it to on_header() again. When
- * an inbox is full, the next message that is put off is not read at all; the transport then reads nothing more from that peer. */
+ * A message that is put off is received into a pool buffer and waits in its sender's inbox until node_retry() shows it to
+ * on_header() again. When an inbox is full, the next message that is put off is not read at all; the transport then reads nothing
+ * more from that peer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* kernel_naive.c: single-precision matrix products whose results are the same bits on every machine.
  *
- * c[i][j] = beta c[i][j], then + a[i][x] (alpha b[x][j]) for x = 0, 1, ... in this order, each product and each sum rounded on its own
- * (-ffp-contract=off). Vector lanes hold different j and never share a sum, so the width of the vectors does not touch the bits: the same
- * source is compiled for the baseline and for AVX2, and the processor decides which runs.
+ * c[i][j] = beta c[i][j], then + a[i][x] (alpha b[x][j]) for x = 0, 1, ... in this order, each product and each sum rounded on its
+ * own (-ffp-contract=off). Vector lanes hold different j and never share a sum, so the width of the vectors does not touch the
+ * bits: the same source is compiled for the baseline and for AVX2, and the processor decides which runs.
  *
- * A panel of b, `inner_block` x `columns`, is packed on the stack (zero-padded at the right edge), and a few rows of a at a time are
- * multiplied with it while the sums stay in registers. The sums go back to c between two blocks of the inner dimension, which rounds
- * nothing. */
+ * A panel of b, `inner_block` x `columns`, is packed on the stack (zero-padded at the right edge), and a few rows of a at a time
+ * are multiplied with it while the sums stay in registers. The sums go back to c between two blocks of the inner dimension, which
+ * rounds nothing. */
 #include <string.h>
 
 #include "agents/model_internal.h"

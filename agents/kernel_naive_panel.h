@@ -1,6 +1,6 @@
 /* agents/kernel_naive_panel.h: the inner loops of kernel_naive.c, which includes this file once for each kind of processor, after
- * defining PANEL(name) (a prefix), TARGET (an attribute or nothing), LANES (floats in a vector) and ROWS (rows of c at a time: their sums
- * must fit into the registers). No guard: it is meant to be included more than once. */
+ * defining PANEL(name) (a prefix), TARGET (an attribute or nothing), LANES (floats in a vector) and ROWS (rows of c at a time:
+ * their sums must fit into the registers). No guard: it is meant to be included more than once. */
 
 typedef float PANEL(vector) __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 

@@ -1,4 +1,5 @@
-/* main.c: laggard-agent, one node of a trial. It is started by the controller, which passes its end of the control socket as CONTROL_FD. */
+/* main.c: laggard-agent, one node of a trial. It is started by the controller, which passes its end of the control socket as
+ * CONTROL_FD. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

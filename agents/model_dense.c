@@ -1,13 +1,13 @@
-/* model_dense.c: stacks of dense layers with ReLU between them and softmax cross-entropy at the end. Without hidden layers this is softmax
- * regression, with them a multi-layer perceptron: two rows of the model table.
+/* model_dense.c: stacks of dense layers with ReLU between them and softmax cross-entropy at the end. Without hidden layers this is
+ * softmax regression, with them a multi-layer perceptron: two rows of the model table.
  *
- * Layer l maps activation[l] (batch x width[l]) to activation[l+1] = ReLU(activation[l] W^T + b); the last layer has no ReLU. Backward,
- * with delta = d loss / d (the layer's output before ReLU):
+ * Layer l maps activation[l] (batch x width[l]) to activation[l+1] = ReLU(activation[l] W^T + b); the last layer has no ReLU.
+ * Backward, with delta = d loss / d (the layer's output before ReLU):
  *     last layer   delta = (softmax - one-hot) / batch
  *     each layer   dW = delta^T activation[l],  db = column sums of delta          -> this part of the gradient is final
  *     going down   delta = (delta W) where activation[l] > 0, else 0
- * Sums over the batch that are not matrix products run in the order of the batch; exp and log are detmath's. So with the naive kernel the
- * results are the same bits on every machine. */
+ * Sums over the batch that are not matrix products run in the order of the batch; exp and log are detmath's. So with the naive
+ * kernel the results are the same bits on every machine. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -138,7 +138,8 @@ static void gather(struct dense *dense, const uint8_t *pixels, size_t row)
         out[i] = scale * (float)pixels[i];
 }
 
-/* Cross-entropy of one row of scores, log(sum exp(score - top)) - (score[label] - top); exponentials (NULL: not wanted) receives the terms. */
+/* Cross-entropy of one row of scores, log(sum exp(score - top)) - (score[label] - top); exponentials (NULL: not wanted) receives
+ * the terms. */
 static double cross_entropy(const float *scores, int classes, int label, double *exponentials, double *sum)
 {
     float top = scores[0];

@@ -1,5 +1,5 @@
-/* model_synthetic.c: the model of the synthetic workload: a parameter vector of any size in one part, without data and without learning. Its
- * gradients belong to a worker and a step, not to samples, and are made and checked in synthetic.c. */
+/* model_synthetic.c: the model of the synthetic workload: a parameter vector of any size in one part, without data and without
+ * learning. Its gradients belong to a worker and a step, not to samples, and are made and checked in synthetic.c. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>

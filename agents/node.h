@@ -1,7 +1,8 @@
-/* agents/node.h: what a node may do, and nothing else: no sockets, no sleep, no wall clock, no global random state. Every call goes through the
- * world's operations, so that the same scheme runs on real time (emulated) and on a virtual clock (virtual).
+/* agents/node.h: what a node may do, and nothing else: no sockets, no sleep, no wall clock, no global random state. Every call goes
+ * through the world's operations, so that the same scheme runs on real time (emulated) and on a virtual clock (virtual).
  *
- * All calls are made on the node's one thread, from within a scheme's callbacks; none blocks. Memory is taken in prepare_node() only. */
+ * All calls are made on the node's one thread, from within a scheme's callbacks; none blocks. Memory is taken in prepare_node()
+ * only. */
 #ifndef LAGGARD_AGENTS_NODE_H
 #define LAGGARD_AGENTS_NODE_H
 
@@ -65,7 +66,7 @@ struct landing {
 enum task_kind {
     /* X is the time drawn for (node index, step): what one mini-batch takes. */
     TASK_GRADIENT,            /* of one mini-batch at `model`: X */
-    TASK_GRADIENT_PARTITIONS, /* sum over the given data partitions (partition p: what worker p would compute at this step): X each */
+    TASK_GRADIENT_PARTITIONS, /* sum over the given data partitions (partition p: worker p's mini-batch of this step): X each */
     TASK_SAMPLES,             /* per-sample work until deadline_ns or sample_cap: X / batch each; reports how many */
     TASK_VALIDATION,          /* gradient on 256 samples of the test data, the same on every node: X 256 / batch */
     TASK_MATRIX_BLOCK,        /* product of two blocks, for coded schemes: X */
@@ -75,10 +76,10 @@ struct task {
     enum task_kind kind;
     uint64_t step;      /* selects the mini-batch and the drawn time: (worker, step) is repeatable */
     const float *model; /* must not change until the result or the cancellation; NULL when values are not carried */
-    float *
-        gradient; /* parameter_count floats, mean over the batch; may be read part by part as parts come. Read-only for the scheme: a
-                         * synthetic gradient is written wholly once and then only where it depends on the step */
-    int parts;    /* wanted number of parts, 1: whole. Parts come in the order of backward: last layer first */
+    /* parameter_count floats, mean over the batch; may be read part by part as parts come. Read-only for the scheme: a synthetic
+     * gradient is written wholly once and then only where it depends on the step. */
+    float *gradient;
+    int parts; /* wanted number of parts, 1: whole. Parts come in the order of backward: last layer first */
     const int *partitions;
     int partition_count;
     int64_t sample_cap;  /* 0: none */
@@ -143,8 +144,8 @@ static inline void *node_alloc(struct node *node, size_t bytes)
 {
     return node->world->alloc(node, bytes);
 }
-/* The common initial model (parameter_count floats; the same bits on every node, from the trial's seed); NULL when values are not carried
- * or the workload is synthetic. */
+/* The common initial model (parameter_count floats; the same bits on every node, from the trial's seed); NULL when values are not
+ * carried or the workload is synthetic. */
 static inline const float *node_initial_model(struct node *node)
 {
     return node->world->initial_model(node);
@@ -178,8 +179,8 @@ static inline void node_release(struct node *node, struct buffer *buffer)
 {
     node->world->release(node, buffer);
 }
-/* Queues length bytes of the buffer from offset on. Takes over one reference of the caller's (buffer NULL: a header alone); hold first to send twice.
- * Order is kept per destination. A send is never withdrawn. */
+/* Queues length bytes of the buffer from offset on. Takes over one reference of the caller's (buffer NULL: a header alone); hold
+ * first to send twice. Order is kept per destination. A send is never withdrawn. */
 static inline void node_send(struct node *node, int destination, const struct message_header *header, struct buffer *buffer,
                              size_t offset, size_t length)
 {
@@ -191,10 +192,11 @@ static inline void node_retry(struct node *node, int source)
     node->world->retry(node, source);
 }
 
+/* A new timer's number; in prepare_node() only. */
 static inline int node_timer(struct node *node)
 {
     return node->world->timer(node);
-} /* in prepare_node() */
+}
 static inline void node_arm(struct node *node, int timer, int64_t deadline_ns)
 {
     node->world->arm(node, timer, deadline_ns);
@@ -213,10 +215,11 @@ static inline void node_scale(struct node *node, float *out, float factor, const
 {
     node->world->scale(node, out, factor, a, count);
 }
+/* y += factor x */
 static inline void node_axpy(struct node *node, float *y, float factor, const float *x, size_t count)
 {
     node->world->axpy(node, y, factor, x, count);
-} /* y += factor x */
+}
 static inline void node_copy(struct node *node, float *out, const float *in, size_t count)
 {
     node->world->copy(node, out, in, count);
@@ -234,22 +237,24 @@ static inline void node_dequantise(struct node *node, int bits, const void *in, 
 {
     node->world->dequantise(node, bits, in, count, out);
 }
-/* The model step for floats first .. first+count-1: model -= learning_rate / contributors x sum. Synthetic workloads have no model (pass NULL):
- * the world then checks samples of sum / contributors against the exact mean. `model` and `sum` point to the whole vectors. */
+/* The model step for floats first .. first+count-1: model -= learning_rate / contributors x sum. Synthetic workloads have no model
+ * (pass NULL): the world then checks samples of sum / contributors against the exact mean. `model` and `sum` point to the whole
+ * vectors. */
 static inline void node_update(struct node *node, float *model, const float *sum, int contributors, size_t first, size_t count,
                                uint64_t step)
 {
     node->world->update(node, model, sum, contributors, first, count, step);
 }
 
-/* Spans of compute, send and receive are recorded by the world, under the round that this node is in (as many as it has finished); schemes
- * record reduce, apply and wait. */
+/* Spans of compute, send and receive are recorded by the world, under the round that this node is in (as many as it has finished);
+ * schemes record reduce, apply and wait. */
 static inline void node_span(struct node *node, enum span_kind kind, uint64_t round, int64_t begin_ns, int64_t end_ns, int peer,
                              uint64_t bytes)
 {
     node->world->span(node, kind, round, begin_ns, end_ns, peer, bytes);
 }
-/* This node holds the new model of `round` (from 0) now. The world stamps the time and takes the snapshot to evaluate where one is due. */
+/* This node holds the new model of `round` (from 0) now. The world stamps the time and takes the snapshot to evaluate where one is
+ * due. */
 static inline void node_round_finished(struct node *node, uint64_t round)
 {
     node->world->round_finished(node, round);

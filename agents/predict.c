@@ -55,7 +55,8 @@ static double slow_factor(const struct scheme_setup *setup, int worker)
     return setup->slow_factors ? setup->slow_factors[worker] : 1;
 }
 
-/* What a worker's drawn time makes of the real work c: never less than c; where nothing is drawn, c itself, stretched for slow workers. */
+/* What a worker's drawn time makes of the real work c: never less than c; where nothing is drawn, c itself, stretched for slow
+ * workers. */
 static double ready_ns(const struct scheme_setup *setup, int worker, double drawn_ns)
 {
     double factor = slow_factor(setup, worker);

@@ -1,5 +1,5 @@
-/* agents/recorder.h: what a node writes down while it runs: spans, the moments when it held each round's model, and snapshots of the
- * model to evaluate later. All memory is taken and touched before the start; writing is a store. */
+/* agents/recorder.h: what a node writes down while it runs: spans, the moments when it held each round's model, and snapshots of
+ * the model to evaluate later. All memory is taken and touched before the start; writing is a store. */
 #ifndef LAGGARD_AGENTS_RECORDER_H
 #define LAGGARD_AGENTS_RECORDER_H
 

@@ -1,7 +1,7 @@
 /* sandbox.c: drops capabilities (libcap-ng) and filters system calls (libseccomp).
  *
- * An agent parses bytes from peers. What it may still do when that parser goes wrong: use the descriptors it has, connect over IPv4, take
- * memory that is not executable, and end. It can open no file, start no program and reach no other address family. */
+ * An agent parses bytes from peers. What it may still do when that parser goes wrong: use the descriptors it has, connect over
+ * IPv4, take memory that is not executable, and end. It can open no file, start no program and reach no other address family. */
 #include "agents/sandbox.h"
 
 #include <cap-ng.h>

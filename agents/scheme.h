@@ -1,6 +1,6 @@
-/* agents/scheme.h: the scheme interface. A scheme is an event-driven state machine, one file in agents/schemes/, one const struct scheme in
- * the table. Parser, help, documentation, predictions and tests read the same rows. A scheme sees only struct node (node.h): it does not
- * know which world carries it. */
+/* agents/scheme.h: the scheme interface. A scheme is an event-driven state machine, one file in agents/schemes/, one const struct
+ * scheme in the table. Parser, help, documentation, predictions and tests read the same rows. A scheme sees only struct node
+ * (node.h): it does not know which world carries it. */
 #ifndef LAGGARD_AGENTS_SCHEME_H
 #define LAGGARD_AGENTS_SCHEME_H
 
@@ -95,7 +95,8 @@ struct scheme {
     /* A header has come: say where its payload shall land (default: a pool buffer). */
     struct landing (*on_header)(struct node *node, const struct message *message);
     void (*on_message)(struct node *node, const struct message *message);
-    /* Once for every node_send() with a buffer: that send needs the buffer's bytes no longer (they are taken, or the peer is lost). */
+    /* Once for every node_send() with a buffer: that send needs the buffer's bytes no longer (they are taken, or the peer is
+     * lost). */
     void (*on_sent)(struct node *node, struct buffer *buffer);
     void (*on_timer)(struct node *node, int timer);
     void (*on_peer)(struct node *node, int peer, enum peer_state state);

@@ -1,10 +1,10 @@
 /* transport.c: sends and receives messages on the connections that transport_connect.c made; see transport.h.
  *
- * Theory of operation, receiving. A connection is in one of three states. RECEIVE_HEADER: bytes are read into a small stage until a header
- * is there. RECEIVE_PAYLOAD: one readv() fills the rest of the payload where it belongs and, behind it, the stage, so that the next
- * header comes with the same system call and at most a stage's worth of bytes is ever copied. RECEIVE_HELD: the owner does not want the
- * message yet; the descriptor's EPOLLIN is off and TCP's window holds the sender back. Every state change happens before the owner is
- * called, so that the owner may send, resume another connection, or lose this one from within. */
+ * Theory of operation, receiving. A connection is in one of three states. RECEIVE_HEADER: bytes are read into a small stage until a
+ * header is there. RECEIVE_PAYLOAD: one readv() fills the rest of the payload where it belongs and, behind it, the stage, so that
+ * the next header comes with the same system call and at most a stage's worth of bytes is ever copied. RECEIVE_HELD: the owner does
+ * not want the message yet; the descriptor's EPOLLIN is off and TCP's window holds the sender back. Every state change happens
+ * before the owner is called, so that the owner may send, resume another connection, or lose this one from within. */
 #include "agents/transport_internal.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
 /* agents/transport.h: messages between nodes over TCP, one connection a pair.
  *
- * A message leaves with one sendmsg() of header and payload from the caller itself; what the kernel does not take waits in a bounded queue
- * of that connection for EPOLLOUT. A message arrives header first: the owner then says where its payload goes, and it is read right there. Per
- * wake-up of a connection only a bounded amount is read, so that peers take turns. Nothing allocates once the connections are up.
+ * A message leaves with one sendmsg() of header and payload from the caller itself; what the kernel does not take waits in a
+ * bounded queue of that connection for EPOLLOUT. A message arrives header first: the owner then says where its payload goes, and it
+ * is read right there. Per wake-up of a connection only a bounded amount is read, so that peers take turns. Nothing allocates once
+ * the connections are up.
  *
- * Events are delivered on the loop's thread. transport_send() calls on_taken and on_lost from within; the owner must expect that. */
+ * Events are delivered on the loop's thread. transport_send() calls on_taken and on_lost from within; the owner must expect
+ * that. */
 #ifndef LAGGARD_AGENTS_TRANSPORT_H
 #define LAGGARD_AGENTS_TRANSPORT_H
 

@@ -1,8 +1,8 @@
 /* transport_connect.c: the listening socket, and one connection to every peer.
  *
- * Theory of operation. Of two nodes the lower index connects. The caller sends its hello as soon as the connection is there; the called one
- * answers with its own. Both check index, cell and the trial's token, so that neither an agent of another trial nor a stray program is taken
- * for a peer. A hello is read to its exact length, so that no byte of a message is taken with it. */
+ * Theory of operation. Of two nodes the lower index connects. The caller sends its hello as soon as the connection is there; the
+ * called one answers with its own. Both check index, cell and the trial's token, so that neither an agent of another trial nor a
+ * stray program is taken for a peer. A hello is read to its exact length, so that no byte of a message is taken with it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

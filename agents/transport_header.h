@@ -1,4 +1,5 @@
-/* agents/transport_header.h: the header in front of every message between nodes, as bytes. Pure: what tests/fuzz/fuzz_transport.c feeds.
+/* agents/transport_header.h: the header in front of every message between nodes, as bytes. Pure: what tests/fuzz/fuzz_transport.c
+ * feeds.
  *
  *      0  u32  magic: "LGM1" for a message, "LGH1" for the hello that opens a connection in both directions
  *      4  u16  channel         hello: version of this layout

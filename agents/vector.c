@@ -1,7 +1,8 @@
 /* vector.c: arithmetic on float32 vectors, written so that the compiler turns it into vector instructions.
  *
- * -O2 vectorises only loops whose trip count is known, so this file asks for the loops of -O3. `ivdep` is true for out == a: element i is
- * read before it is written and never again. Without it the compiler's overlap check would send every in-place call to the scalar loop. */
+ * -O2 vectorises only loops whose trip count is known, so this file asks for the loops of -O3. `ivdep` is true for out == a:
+ * element i is read before it is written and never again. Without it the compiler's overlap check would send every in-place call to
+ * the scalar loop. */
 #include "agents/vector.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* agents/workload.h: ties model, data and batches together: what a task of node.h computes, for both worlds. Three sorts: real gradients of a
- * model on its shard of the data; the synthetic gradients of synthetic.h; and no values at all. */
+/* agents/workload.h: ties model, data and batches together: what a task of node.h computes, for both worlds. Three sorts: real
+ * gradients of a model on its shard of the data; the synthetic gradients of synthetic.h; and no values at all. */
 #ifndef LAGGARD_AGENTS_WORKLOAD_H
 #define LAGGARD_AGENTS_WORKLOAD_H
 

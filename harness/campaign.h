@@ -1,4 +1,5 @@
-/* harness/campaign.h: from a campaign file to a plan. Pure: bytes in, plan or error out; nothing is run, nothing of the host is asked. */
+/* harness/campaign.h: from a campaign file to a plan. Pure: bytes in, plan or error out; nothing is run, nothing of the host is
+ * asked. */
 #ifndef LAGGARD_HARNESS_CAMPAIGN_H
 #define LAGGARD_HARNESS_CAMPAIGN_H
 
@@ -11,12 +12,14 @@ struct arena;
 struct err;
 struct text;
 
-/* Reads and checks the whole file; every error is ERR_USAGE and starts with "path:line:column: ". `path` is used in messages only. */
+/* Reads and checks the whole file; every error is ERR_USAGE and starts with "path:line:column: ". `path` is used in messages
+ * only. */
 int campaign_parse(const char *path, const char *text, size_t length, struct arena *arena, struct plan *plan, struct err *err);
 /* The same from a file; a file that cannot be read is ERR_USAGE too. seed_override may be NULL. */
 int campaign_load(const char *path, const uint64_t *seed_override, struct arena *arena, struct plan *plan, struct err *err);
 
-/* The effective settings of a cell, one "key: value" line a field, in a form that campaign_parse() reads back. Stored with every cell. */
+/* The effective settings of a cell, one "key: value" line a field, in a form that campaign_parse() reads back. Stored with every
+ * cell. */
 void campaign_dump(const struct settings *settings, struct text *out);
 
 /* The field table for people (`laggard fields`) and for editors (schemas/campaign.schema.json). */

@@ -1,4 +1,5 @@
-/* campaign_dump.c: the effective settings as text that reads back, and the field table for people: in a terminal and in the manual. */
+/* campaign_dump.c: the effective settings as text that reads back, and the field table for people: in a terminal and in the
+ * manual. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "campaign.h"

@@ -1,4 +1,5 @@
-/* campaign_fields.c: the one table of campaign fields. Parser, dump, `laggard fields`, docs/campaign-file.md and the JSON schema read it. */
+/* campaign_fields.c: the one table of campaign fields. Parser, dump, `laggard fields`, docs/campaign-file.md and the JSON schema
+ * read it. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,14 +10,14 @@
 
 /* The member's type decides how a value is stored. */
 #define STORE_OF(member)                                                                                                           \
-    _Generic(((struct settings *)0)->member,                                                                                        \
-        int: STORE_INT,                                                                                                             \
-        unsigned: STORE_ENUM,                                                                                                       \
-        int64_t: STORE_INT64,                                                                                                       \
-        uint64_t: STORE_UINT64,                                                                                                     \
-        double: STORE_DOUBLE,                                                                                                       \
-        bool: STORE_BOOL,                                                                                                           \
-        const char *: STORE_STRING,                                                                                                 \
+    _Generic(((struct settings *)0)->member,                                                                                       \
+        int: STORE_INT,                                                                                                            \
+        unsigned: STORE_ENUM,                                                                                                      \
+        int64_t: STORE_INT64,                                                                                                      \
+        uint64_t: STORE_UINT64,                                                                                                    \
+        double: STORE_DOUBLE,                                                                                                      \
+        bool: STORE_BOOL,                                                                                                          \
+        const char *: STORE_STRING,                                                                                                \
         default: STORE_SPECIAL)
 #define MEMBER(member) .offset = offsetof(struct settings, member), .store = STORE_OF(member)
 #define MODEL(kind) (1u << (kind))

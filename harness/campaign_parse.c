@@ -1,4 +1,5 @@
-/* campaign_parse.c: a campaign file's bytes to a plan: values to their fields, defaults, then the matrix, the checks and the order. */
+/* campaign_parse.c: a campaign file's bytes to a plan: values to their fields, defaults, then the matrix, the checks and the
+ * order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* campaign_schema.c: the field table as a JSON schema (draft 2020-12), so that editors check a campaign file while it is typed.
  *
- * Every field is a definition of its own; the nested spelling, the dotted one and the lists of the matrix refer to it. What more than one
- * field decides, and fields that are required only outside the matrix, a schema cannot say: the program does. */
+ * Every field is a definition of its own; the nested spelling, the dotted one and the lists of the matrix refer to it. What more
+ * than one field decides, and fields that are required only outside the matrix, a schema cannot say: the program does. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* campaign_scheme.c: the choice of a scheme: a bare name or {name: ring, segment: 64KiB}. Names, parameters, ranges and defaults are those of
- * the scheme table alone. */
+/* campaign_scheme.c: the choice of a scheme: a bare name or {name: ring, segment: 64KiB}. Names, parameters, ranges and defaults
+ * are those of the scheme table alone. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* cmd_fields.c: `laggard fields`: the campaign file's fields for people, as a JSON schema for editors, or the control protocol's layout. */
+/* cmd_fields.c: `laggard fields`: the campaign file's fields for people, as a JSON schema for editors, or the control protocol's
+ * layout. */
 #include <stdio.h>
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* cmd_run.c: `laggard run`: checks everything that can be wrong, then runs the campaign's trials one after the other and prints what came out. */
+/* cmd_run.c: `laggard run`: checks everything that can be wrong, then runs the campaign's trials one after the other and prints
+ * what came out. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>

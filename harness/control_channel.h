@@ -1,8 +1,8 @@
-/* harness/control_channel.h: the controller's end of one agent's control socket: operations out without ever blocking, operations in,
- * decoded and checked against the table of control.h.
+/* harness/control_channel.h: the controller's end of one agent's control socket: operations out without ever blocking, operations
+ * in, decoded and checked against the table of control.h.
  *
- * An agent that is stopped or hangs does not read. What its socket does not take waits here and goes out when the loop says that there is
- * room; how long that may last is for the caller's deadline to decide. */
+ * An agent that is stopped or hangs does not read. What its socket does not take waits here and goes out when the loop says that
+ * there is room; how long that may last is for the caller's deadline to decide. */
 #ifndef LAGGARD_HARNESS_CONTROL_CHANNEL_H
 #define LAGGARD_HARNESS_CONTROL_CHANNEL_H
 

@@ -1,11 +1,12 @@
-/* harness/crew.h: the agents of one trial as seen by the controller: one control socket a node, driven through the phases of control.h.
+/* harness/crew.h: the agents of one trial as seen by the controller: one control socket a node, driven through the phases of
+ * control.h.
  *
- * Theory of operation. Every agent is in one phase; an agent's answer moves it on; when the last agent has answered, the crew sends everyone the
- * next operation. The phase table in crew.c is the whole protocol. Any FAILURE, unexpected operation, closed socket, ended process or
- * passed deadline ends the trial with one sentence that names the node, the round and what was awaited. Of what an agent tells in its end, its own
- * FAILURE says most, its exit status more than its closed socket: so everything it still sent is read before its end counts, and a closed socket
- * waits a moment for the exit status. An agent that has reported owes nothing more: its end is then no fault. The crew owns the controller's
- * ends of the socket pairs and never blocks on one. */
+ * Theory of operation. Every agent is in one phase; an agent's answer moves it on; when the last agent has answered, the crew sends
+ * everyone the next operation. The phase table in crew.c is the whole protocol. Any FAILURE, unexpected operation, closed socket,
+ * ended process or passed deadline ends the trial with one sentence that names the node, the round and what was awaited. Of what an
+ * agent tells in its end, its own FAILURE says most, its exit status more than its closed socket: so everything it still sent is
+ * read before its end counts, and a closed socket waits a moment for the exit status. An agent that has reported owes nothing more:
+ * its end is then no fault. The crew owns the controller's ends of the socket pairs and never blocks on one. */
 #ifndef LAGGARD_HARNESS_CREW_H
 #define LAGGARD_HARNESS_CREW_H
 
@@ -39,8 +40,8 @@ struct crew_spec {
 struct crew *crew_new(const struct crew_spec *spec, struct err *err);
 void crew_free(struct crew *crew);
 
-/* Sends SETUP to all and runs the loop until every REPORT is there (0), or the trial cannot go on (negative: the sentence; ERR_INTERRUPTED when
- * crew_interrupt() was called). fabric_event() belongs to the loop's watch of fabric_event_fd(). */
+/* Sends SETUP to all and runs the loop until every REPORT is there (0), or the trial cannot go on (negative: the sentence;
+ * ERR_INTERRUPTED when crew_interrupt() was called). fabric_event() belongs to the loop's watch of fabric_event_fd(). */
 int crew_run(struct crew *crew, struct err *err);
 void crew_process_ended(struct crew *crew, int node, const char *how);
 void crew_interrupt(struct crew *crew);

@@ -1,5 +1,5 @@
-/* fidelity.c: the verdict on a trial. Each doubt is one function that looks at the evidence and says how bad it is; the verdict is the
- * worst, its reason names every doubt found. */
+/* fidelity.c: the verdict on a trial. Each doubt is one function that looks at the evidence and says how bad it is; the verdict is
+ * the worst, its reason names every doubt found. */
 #include "harness/fidelity.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* harness/fidelity.h: how far what links and timers did was from what was asked, as a verdict with its reason. Pure; the thresholds are here
- * and in docs/emulator.md. */
+/* harness/fidelity.h: how far what links and timers did was from what was asked, as a verdict with its reason. Pure; the thresholds
+ * are here and in docs/emulator.md. */
 #ifndef LAGGARD_HARNESS_FIDELITY_H
 #define LAGGARD_HARNESS_FIDELITY_H
 

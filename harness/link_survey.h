@@ -21,8 +21,8 @@ struct link_survey {
     int *entry_of_cell; /* one a cell; -1: this cell is not run */
 };
 
-/* Builds no network: topologies of all cells that run, engines resolved, refusals (ERR_USAGE, ERR_HOST) before anything exists. Memory is the
- * arena's. engine_override: NULL: as each cell says. only_cell: -1: all. */
+/* Builds no network: topologies of all cells that run, engines resolved, refusals (ERR_USAGE, ERR_HOST) before anything exists.
+ * Memory is the arena's. engine_override: NULL: as each cell says. only_cell: -1: all. */
 int link_survey_prepare(const struct plan *plan, const int *engine_override, int only_cell, const struct fabric_host *host,
                         struct arena *arena, struct link_survey *survey, struct err *err);
 /* cell: one that runs. */

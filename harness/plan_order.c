@@ -1,9 +1,10 @@
 /* plan_order.c: in which order trials run, and from which seed each draws.
  *
- * A repeat is a block: it holds one trial of every cell, in a random order of its own (Fisher-Yates over the stream (seed, block, 0, ORDER)).
- * A drift of the host - heat, a neighbour, a full disk - then falls on all cells alike and does not pose as a difference between them
- * (Fisher, The Design of Experiments, 1935: blocking and randomisation). The seed of a trial depends on the campaign's seed and the repeat
- * only: all cells of a block draw the same compute times, so that differences between cells within a block are paired differences. */
+ * A repeat is a block: it holds one trial of every cell, in a random order of its own (Fisher-Yates over the stream (seed, block,
+ * 0, ORDER)). A drift of the host - heat, a neighbour, a full disk - then falls on all cells alike and does not pose as a
+ * difference between them (Fisher, The Design of Experiments, 1935: blocking and randomisation). The seed of a trial depends on the
+ * campaign's seed and the repeat only: all cells of a block draw the same compute times, so that differences between cells within a
+ * block are paired differences. */
 #include <assert.h>
 
 #include "base/arena.h"

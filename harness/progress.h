@@ -1,5 +1,5 @@
-/* harness/progress.h: what a campaign shows on standard error while it runs: a bar on a terminal, a line a trial elsewhere, nothing when
- * quiet. Drawn between trials and at most five times a second within one. */
+/* harness/progress.h: what a campaign shows on standard error while it runs: a bar on a terminal, a line a trial elsewhere, nothing
+ * when quiet. Drawn between trials and at most five times a second within one. */
 #ifndef LAGGARD_HARNESS_PROGRESS_H
 #define LAGGARD_HARNESS_PROGRESS_H
 

@@ -1,5 +1,5 @@
-/* harness/report_check.h: whether what an agent reports can be true. Pure. The database has constraints of its own, but a report that it
- * refuses would end the campaign; one that is refused here ends its trial with a sentence. */
+/* harness/report_check.h: whether what an agent reports can be true. Pure. The database has constraints of its own, but a report
+ * that it refuses would end the campaign; one that is refused here ends its trial with a sentence. */
 #ifndef LAGGARD_HARNESS_REPORT_CHECK_H
 #define LAGGARD_HARNESS_REPORT_CHECK_H
 

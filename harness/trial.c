@@ -1,7 +1,7 @@
 /* trial.c: the life of one trial; see trial.h.
  *
- * Order matters twice. The trial's row exists (status running) before the first namespace does, so that a killed controller leaves a mark.
- * And the fabric is taken down before anything is written: the store's work never overlaps a measured round. */
+ * Order matters twice. The trial's row exists (status running) before the first namespace does, so that a killed controller leaves
+ * a mark. And the fabric is taken down before anything is written: the store's work never overlaps a measured round. */
 #include "harness/trial.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@
 enum { TRIAL_DESCRIPTORS_MAX = 2 };
 
 static const int64_t SETUP_DEADLINE_NS = 30 * NS_PER_S, SETUP_DEADLINE_PER_NODE_NS = 100 * NS_PER_MS;
-/* Without trial_deadline in the campaign file: ten times the prediction, more where agents share processors, and never under half a minute. */
+/* Without trial_deadline in the campaign file: ten times the prediction, more where agents share processors, and never under half a
+ * minute. */
 static const double RUN_DEADLINE_FACTOR = 10;
 static const int64_t RUN_DEADLINE_MINIMUM_NS = 30 * NS_PER_S, RUN_DEADLINE_UNPREDICTED_NS = 600 * NS_PER_S,
                      RUN_DEADLINE_MAXIMUM_NS = INT64_MAX / 4;

@@ -31,8 +31,9 @@ struct trial_outcome {
     int64_t fabric_ns, setup_ns;
 };
 
-/* 0 also when the trial failed (the outcome and the database say so); negative only when the campaign cannot go on: the store refused, or
- * ERR_INTERRUPTED after the interrupted trial was stored. checks: measured links of this cell's topology, NULL when unknown. */
+/* 0 also when the trial failed (the outcome and the database say so); negative only when the campaign cannot go on: the store
+ * refused, or ERR_INTERRUPTED after the interrupted trial was stored. checks: measured links of this cell's topology, NULL when
+ * unknown. */
 int trial_run(const struct trial_context *context, const struct cell *cell, const struct trial_plan *plan, enum engine_kind engine,
               const struct link_check *checks, struct trial_outcome *outcome, struct err *err);
 

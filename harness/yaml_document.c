@@ -1,8 +1,8 @@
 /* yaml_document.c: bytes to a tree of values with marks. The only file that includes yaml.h.
  *
- * libyaml's events are read one by one and bounded while they come: an anchor, an alias or a tag ends the parse where it stands, so that
- * no text can grow in memory ("billion laughs"), and the depth is bounded before anything recurses further. Keys of one mapping are compared
- * pair by pair, which is why their number is bounded too; lists may be as long as the text allows. */
+ * libyaml's events are read one by one and bounded while they come: an anchor, an alias or a tag ends the parse where it stands, so
+ * that no text can grow in memory ("billion laughs"), and the depth is bounded before anything recurses further. Keys of one
+ * mapping are compared pair by pair, which is why their number is bounded too; lists may be as long as the text allows. */
 #include "yaml_document.h"
 
 #include <assert.h>

@@ -75,8 +75,8 @@ static int gone(struct err *err)
     return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly");
 }
 
-/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building and measuring know their own
- * bounds a link; these stand far above them. */
+/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building and measuring know
+ * their own bounds a link; these stand far above them. */
 static const int ANSWER_MS = 10 * 1000, LONG_ANSWER_MS = 600 * 1000;
 
 static int await_answer(const struct fabric *fabric, int timeout_ms, struct err *err)

@@ -1,10 +1,11 @@
 /* netem/fabric.h: the network of one trial: anonymous namespaces, shaped links and the processes inside, as one resource.
  *
- * Theory of operation. fabric_build() clones a warden: process 1 of a new PID namespace (and, without root, of a new user namespace that
- * owns everything; the caller's own process never changes its namespaces or privileges). The warden makes one network namespace a place, the links, addresses, routes
- * and neighbours over netlink, starts the relay where links need it, then spawns the processes. Namespaces are held by descriptors alone
- * and have no names. When the warden ends (fabric_end, the caller's death by any cause, its own failure), the kernel ends every process
- * inside, grandchildren too, and the network goes with the last descriptor. The host's own network is never touched.
+ * Theory of operation. fabric_build() clones a warden: process 1 of a new PID namespace (and, without root, of a new user namespace
+ * that owns everything; the caller's own process never changes its namespaces or privileges). The warden makes one network
+ * namespace a place, the links, addresses, routes and neighbours over netlink, starts the relay where links need it, then spawns
+ * the processes. Namespaces are held by descriptors alone and have no names. When the warden ends (fabric_end, the caller's death
+ * by any cause, its own failure), the kernel ends every process inside, grandchildren too, and the network goes with the last
+ * descriptor. The host's own network is never touched.
  *
  * The caller must be single-threaded when it calls fabric_build(). Everything passed in must live only during the call. */
 #ifndef LAGGARD_NETEM_FABRIC_H
@@ -47,8 +48,8 @@ struct fabric_host {
     char missing[512]; /* for each missing thing that matters: a sentence with the remedy; "" when all is there */
 };
 int fabric_probe(struct fabric_host *host, struct err *err);
-/* Says (ERR_HOST, a sentence with the remedy) why this topology cannot be built here with this engine, before anything is built. Resolves
- * ENGINE_AUTO into *resolved (ENGINE_NONE where no link needs an engine). */
+/* Says (ERR_HOST, a sentence with the remedy) why this topology cannot be built here with this engine, before anything is built.
+ * Resolves ENGINE_AUTO into *resolved (ENGINE_NONE where no link needs an engine). */
 int fabric_check(const struct fabric_host *host, const struct topology *topology, enum engine_kind engine,
                  enum engine_kind *resolved, struct err *err);
 
@@ -69,8 +70,8 @@ int fabric_signal(struct fabric *fabric, int program, int signal_number, struct 
 int fabric_counters(struct fabric *fabric, struct link_counters *counters /* one a link */, struct err *err);
 int fabric_reset_counters(struct fabric *fabric, struct err *err);
 
-/* Measures links while nothing else runs: for each direction of each sampled link a TCP transfer of about 60 ms worth of the rate and at
- * least 20 one-way UDP probes between the two ends' own namespaces. `sample` links at most, spread evenly (0: all). */
+/* Measures links while nothing else runs: for each direction of each sampled link a TCP transfer of about 60 ms worth of the rate
+ * and at least 20 one-way UDP probes between the two ends' own namespaces. `sample` links at most, spread evenly (0: all). */
 int fabric_measure(struct fabric *fabric, int sample, struct link_check *checks /* one a link */, struct err *err);
 
 /* Ends everything and waits until no process is left. NULL allowed; also for cleanup(). */

@@ -19,7 +19,8 @@
 #include "netem/topology.h"
 
 #define RELATIVE_TOLERANCE 0.05
-/* A transfer of one second is a handful of packets on such a link, and TCP's timers are as long as those packets: count in packets. */
+/* A transfer of one second is a handful of packets on such a link, and TCP's timers are as long as those packets: count in
+ * packets. */
 #define SLOW_RATE_BPS UINT64_C(300000)
 #define SLOW_RATE_TOLERANCE 0.4
 #define DELAY_TOLERANCE_NS (200.0 * (double)NS_PER_US)

@@ -1,9 +1,9 @@
 /* netem/measure_delay.c: one-way delay of one direction by UDP probes that carry the sender's clock.
  *
- * Theory of operation. One thread holds both sockets. A probe is sent every SPACING_NS, far enough apart that each meets an idle link,
- * and few enough that tbf's full bucket takes all of them at once even on the slowest link. Arrival is the kernel's receive stamp. That
- * is CLOCK_REALTIME, so both clocks are read as soon as a probe is taken from the socket; their difference, fresh by a fraction of a
- * millisecond, moves the stamp to CLOCK_MONOTONIC. */
+ * Theory of operation. One thread holds both sockets. A probe is sent every SPACING_NS, far enough apart that each meets an idle
+ * link, and few enough that tbf's full bucket takes all of them at once even on the slowest link. Arrival is the kernel's receive
+ * stamp. That is CLOCK_REALTIME, so both clocks are read as soon as a probe is taken from the socket; their difference, fresh by a
+ * fraction of a millisecond, moves the stamp to CLOCK_MONOTONIC. */
 #include "netem/measure_internal.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* netem/measure_transfer.c: goodput of one direction by one TCP transfer.
  *
- * Theory of operation. One thread sends from the source's namespace and receives in the target's, noting after each recv() how many bytes
- * have come. On a long path, slow start makes the arrivals a series of bursts, each at the link's rate and twice as long as the one
- * before; on a short one they run together. So the rate is taken from the longest stretch without a pause, and the transfer is made
- * long enough (60 ms plus what slow start takes) that such a stretch exists. Its first quarter is left out: it holds the end of slow start
- * and what tbf's full bucket let through at once. */
+ * Theory of operation. One thread sends from the source's namespace and receives in the target's, noting after each recv() how many
+ * bytes have come. On a long path, slow start makes the arrivals a series of bursts, each at the link's rate and twice as long as
+ * the one before; on a short one they run together. So the rate is taken from the longest stretch without a pause, and the transfer
+ * is made long enough (60 ms plus what slow start takes) that such a stretch exists. Its first quarter is left out: it holds the
+ * end of slow start and what tbf's full bucket let through at once. */
 #include "netem/measure_internal.h"
 
 #include <errno.h>
@@ -70,8 +70,8 @@ double measure_stretch_bps(const struct measure_arrival *arrivals, int count, ui
     return bps;
 }
 
-/* What counts as a pause. None does where slow start is over within the first quarter: then a stalled reader, whose bytes come all the
- * faster afterwards, evens out. */
+/* What counts as a pause. None does where slow start is over within the first quarter: then a stalled reader, whose bytes come all
+ * the faster afterwards, evens out. */
 int64_t measure_pause_ns(const struct measure_path *path, uint64_t burst_bytes)
 {
     if (path->asked.rate_bps == 0)

@@ -19,7 +19,8 @@
 
 #define EVERY_NAMESPACE (CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
 
-/* The raw call: glibc has no fork with flags. It is safe here since the caller has one thread, and glibc caches neither pid nor tid. */
+/* The raw call: glibc has no fork with flags. It is safe here since the caller has one thread, and glibc caches neither pid nor
+ * tid. */
 static pid_t clone_like_fork(uint64_t flags, int *pidfd)
 {
     struct clone_args arguments = {.flags = flags | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)pidfd, .exit_signal = SIGCHLD};

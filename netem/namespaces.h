@@ -13,11 +13,11 @@ struct namespaces_owner { /* who the caller is, seen from outside; read before t
     bool user_namespace; /* the child has one of its own */
 };
 
-/* Like fork, into new PID, network, mount, UTS and IPC namespaces, and a new user namespace unless the caller is root and allowed to do
- * without. In the parent returns the child's pid and its pidfd; in the child 0. The child calls namespaces_settle() first. */
+/* Like fork, into new PID, network, mount, UTS and IPC namespaces, and a new user namespace unless the caller is root and allowed
+ * to do without. In the parent returns the child's pid and its pidfd; in the child 0. The child calls namespaces_settle() first. */
 int namespaces_fork(struct namespaces_owner *owner, pid_t *child, int *pidfd, struct err *err);
-/* In the child: becomes root of the user namespace, cuts mounts off from the host's, and mounts a /proc of the new PID namespace where the
- * kernel allows it. */
+/* In the child: becomes root of the user namespace, cuts mounts off from the host's, and mounts a /proc of the new PID namespace
+ * where the kernel allows it. */
 int namespaces_settle(const struct namespaces_owner *owner, struct err *err);
 
 /* Leaves the process in a new, empty network namespace held by *fd. */

@@ -1,8 +1,9 @@
 /* netem_qdisc.h: engine `netem`: the kernel's delay line, on an IFB at the receiver's ingress.
  *
- * Theory of operation. At the sender's egress netem would hide the queue from TCP, at a router's egress it would mix senders. So the
- * receiver's device gets a clsact whose ingress filter (u32, matches everything) redirects each packet to an IFB device of its own; the
- * IFB's root qdisc is netem; when the delay is over, the packet goes on as if it had just come in from the receiver's device.
+ * Theory of operation. At the sender's egress netem would hide the queue from TCP, at a router's egress it would mix senders. So
+ * the receiver's device gets a clsact whose ingress filter (u32, matches everything) redirects each packet to an IFB device of its
+ * own; the IFB's root qdisc is netem; when the delay is over, the packet goes on as if it had just come in from the receiver's
+ * device.
  *
  * Every message carries the complete set of settings: the kernel keeps what a change does not mention. */
 #ifndef LAGGARD_NETEM_NETEM_QDISC_H
@@ -22,7 +23,8 @@ struct netem_setting {
     bool seeded; /* PRNG_SEED is sent only when asked for: kernels before 6.6 ignore it */
     uint64_t seed;
 };
-/* The limit counts packets: what is in flight at the rate in the smallest packets, and what the sender's queue may send after it. */
+/* The limit counts packets: what is in flight at the rate in the smallest packets, and what the sender's queue may send after
+ * it. */
 uint32_t netem_qdisc_limit(uint64_t rate_bps, int64_t delay_ns, uint64_t queue_bytes);
 
 /* Appends TCA_OPTIONS; 0, or negative when the message has no room. */

@@ -59,8 +59,8 @@ int netlink_open(struct netlink **netlink, struct err *err)
     opened->used = opened->count = 0;
     if (!opened->socket)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot open a netlink socket");
-    /* libnl hands out at most 1,024 port numbers a process, which a large topology exceeds. A namespace made here has one socket, so
-     * that the number cannot collide; zero would bring libnl's own numbers back. */
+    /* libnl hands out at most 1,024 port numbers a process, which a large topology exceeds. A namespace made here has one socket,
+     * so that the number cannot collide; zero would bring libnl's own numbers back. */
     nl_socket_set_local_port(opened->socket, 1);
     int code = nl_connect(opened->socket, NETLINK_ROUTE);
     if (code < 0)

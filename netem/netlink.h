@@ -1,9 +1,10 @@
 /* netlink.h: route netlink in batches: links, addresses, neighbours, routes and qdiscs of one network namespace.
  *
- * Theory of operation. A socket belongs to the namespace it was opened in. Requests are appended to a batch; netlink_flush() sends it in
- * as few system calls as the kernel's buffers allow. The kernel works a batch off in order while sending, answers only failures, and the
- * last message of each piece asks for an acknowledgement: when that has come, everything before it is done. A failed message does not
- * stop the ones behind it; the first failure is the one reported, as a sentence that names device, setting and the kernel's own words.
+ * Theory of operation. A socket belongs to the namespace it was opened in. Requests are appended to a batch; netlink_flush() sends
+ * it in as few system calls as the kernel's buffers allow. The kernel works a batch off in order while sending, answers only
+ * failures, and the last message of each piece asks for an acknowledgement: when that has come, everything before it is done. A
+ * failed message does not stop the ones behind it; the first failure is the one reported, as a sentence that names device, setting
+ * and the kernel's own words.
  *
  * Interface indexes are chosen by the caller (of both ends of a veth pair as well), so that nothing is looked up while building.
  * Messages are built with libnl's builders; attributes are raw, because libnl-route has no way to set most of those needed here

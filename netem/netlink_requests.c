@@ -1,5 +1,5 @@
-/* netlink_requests.c: builds the requests that make a namespace's network. Sizes are far below libnl's default message (one page), so
- * that a builder fails only without memory; the pusher then reports it. */
+/* netlink_requests.c: builds the requests that make a namespace's network. Sizes are far below libnl's default message (one page),
+ * so that a builder fails only without memory; the pusher then reports it. */
 #include "netem/netlink.h"
 
 #include <arpa/inet.h>

@@ -227,8 +227,8 @@ static void configure_device(struct network *network, struct netlink *netlink, i
     netlink_set_up(netlink, self->device.index, self->device.name);
 }
 
-/* A host reaches everything through the router, its only neighbour; the router has a route and a neighbour for each host. Nobody ever
- * asks for an address. */
+/* A host reaches everything through the router, its only neighbour; the router has a route and a neighbour for each host. Nobody
+ * ever asks for an address. */
 static void configure_routes(struct network *network, struct netlink *netlink, int end)
 {
     const struct topology *topology = network->topology;

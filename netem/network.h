@@ -1,10 +1,11 @@
 /* network.h: the warden's view of the network it builds: one network namespace a place, two ends a link.
  *
  * Theory of operation. End e of link k (0: at link.from, 1: at link.to) sends direction e. Both ends are called l<k> in their
- * namespaces; their indexes are 2 + 4k + e, and 2 + 4k + 2 + e is the IFB (i<k>) of engine netem beside it; so an index tells its end.
- * The ends of a veth pair must not have the same index: the kernel would take them for no pair and put off its notice of the carrier for
- * up to a second. Everything but a place's creation happens in one batch a place. The order within matters: a qdisc goes on before its
- * device comes up, because replacing the qdisc of a running device waits for an RCU grace period, 10 ms and more. */
+ * namespaces; their indexes are 2 + 4k + e, and 2 + 4k + 2 + e is the IFB (i<k>) of engine netem beside it; so an index tells its
+ * end. The ends of a veth pair must not have the same index: the kernel would take them for no pair and put off its notice of the
+ * carrier for up to a second. Everything but a place's creation happens in one batch a place. The order within matters: a qdisc
+ * goes on before its device comes up, because replacing the qdisc of a running device waits for an RCU grace period, 10 ms and
+ * more. */
 #ifndef LAGGARD_NETEM_NETWORK_H
 #define LAGGARD_NETEM_NETWORK_H
 
@@ -42,8 +43,8 @@ struct network {
     struct relay_counters *relay_baseline;
 };
 
-/* The namespaces, and the TAPs, so that a relay can be started while the rest is made. Memory and files belong to the process: the warden
- * ends by exiting. */
+/* The namespaces, and the TAPs, so that a relay can be started while the rest is made. Memory and files belong to the process: the
+ * warden ends by exiting. */
 int network_make(struct network *network, const struct topology *topology, enum engine_kind engine,
                  struct relay_counters *relay_counters, struct err *err);
 /* The other links, addresses, routes and qdiscs; every device comes up. */

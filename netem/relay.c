@@ -1,18 +1,18 @@
 /* netem/relay.c: the relay's loop: reads packets, keeps each until its deadline, writes it to the other end.
  *
  * Theory of operation. One thread serves all links. It sleeps in epoll on the TAPs, the control descriptor and one timerfd. At each
- * wake-up it writes everything that is due, of every direction, oldest deadline first, then reads what has come, at most TURN packets a
- * port before it looks at deadlines again, so that a flood on one link does not make another late.
+ * wake-up it writes everything that is due, of every direction, oldest deadline first, then reads what has come, at most TURN
+ * packets a port before it looks at deadlines again, so that a flood on one link does not make another late.
  *
- * Sleeping well matters more than anything else here. A sleep that ends with a deadline is taken in two: to STAGE_NS before it, where
- * being 100 us late does no harm, then for the short rest, which ends punctually because the processor was awake just before. The
- * lateness that remains is known by experience (relay_bias.c): the timer is set that much early, and the packet it was set for leaves at
- * that wake-up even if the thread woke a little too soon. The cost of waking up when a packet comes out of silence is taken off the
- * arrival, the cost of waking the receiver off the deadline. No packet leaves before it came, or more than RELAY_BIAS_MAX_NS per
- * estimate before arrival + delay.
+ * Sleeping well matters more than anything else here. A sleep that ends with a deadline is taken in two: to STAGE_NS before it,
+ * where being 100 us late does no harm, then for the short rest, which ends punctually because the processor was awake just before.
+ * The lateness that remains is known by experience (relay_bias.c): the timer is set that much early, and the packet it was set for
+ * leaves at that wake-up even if the thread woke a little too soon. The cost of waking up when a packet comes out of silence is
+ * taken off the arrival, the cost of waking the receiver off the deadline. No packet leaves before it came, or more than
+ * RELAY_BIAS_MAX_NS per estimate before arrival + delay.
  *
- * Invariants: a packet that was read is in exactly one ring, or counted (packets, ring_full, write_refused). A direction is in the heap
- * if and only if its ring holds packets and its port takes writes. Nothing here allocates, locks or logs once packets flow. */
+ * Invariants: a packet that was read is in exactly one ring, or counted (packets, ring_full, write_refused). A direction is in the
+ * heap if and only if its ring holds packets and its port takes writes. Nothing here allocates, locks or logs once packets flow. */
 #include "netem/relay.h"
 
 #include <errno.h>
@@ -131,7 +131,8 @@ static int open_relay(struct relay *relay, const struct relay_link *links, int l
     return failed ? failed : open_lines(relay, links, counters, err);
 }
 
-/* --- the packet path --------------------------------------------------------------------------------------------------------------- */
+/* --- the packet path
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static void schedule(struct relay *relay, int index)
 {
@@ -265,8 +266,8 @@ static bool prepare_sleep(struct relay *relay, int64_t now_ns)
         relay->slept_ns = left_ns - STAGE_NS;
         return arm(relay, deadline_ns - STAGE_NS) == 0;
     }
-    /* With less left than waking up takes, the nearer of two errors: now and a little too soon, or the shortest sleep and a little too
-     * late. Waiting in a loop would be exact and take a processor from the agents. */
+    /* With less left than waking up takes, the nearer of two errors: now and a little too soon, or the shortest sleep and a little
+     * too late. Waiting in a loop would be exact and take a processor from the agents. */
     relay->target_ns = deadline_ns;
     int64_t wake_ns = relay->bias.timer_ns[relay_idle_class(left_ns)], sleep_ns = left_ns - wake_ns;
     if (left_ns <= wake_ns / 2)

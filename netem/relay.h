@@ -1,17 +1,18 @@
 /* netem/relay.h: engine `relay`: a delay line in user space between pairs of TAP devices.
  *
- * Theory of operation. Each link that needs delay is a pair of TAP devices (IFF_VNET_HDR, offloads on), one in each end's namespace. The
- * rate is tbf's on each TAP's egress, so that what the relay reads is already shaped. One process reads a packet, gives it the deadline
- * max(previous deadline, arrival + delay), and writes it to the other TAP when the deadline has come; packets keep their order. Arrival
- * is taken as soon as the packet can be read; deadlines are logical, so lateness never adds up along a path. Where a rate is set, what
- * tbf's full bucket lets through at once is spread over the time that it takes at the rate (relay_pace.c), so that a short message after
- * silence takes as long as its bytes ask; no packet is held for this longer than two buckets and itself take.
+ * Theory of operation. Each link that needs delay is a pair of TAP devices (IFF_VNET_HDR, offloads on), one in each end's
+ * namespace. The rate is tbf's on each TAP's egress, so that what the relay reads is already shaped. One process reads a packet,
+ * gives it the deadline max(previous deadline, arrival + delay), and writes it to the other TAP when the deadline has come; packets
+ * keep their order. Arrival is taken as soon as the packet can be read; deadlines are logical, so lateness never adds up along a
+ * path. Where a rate is set, what tbf's full bucket lets through at once is spread over the time that it takes at the rate
+ * (relay_pace.c), so that a short message after silence takes as long as its bytes ask; no packet is held for this longer than two
+ * buckets and itself take.
  *
- * Packets in flight lie end to end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus headers.
- * Nothing is allocated afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency is measured
- * before the first packet and learned further while running; it is taken off the deadlines, so that the delay is right as a program at
- * each end sees it. A packet never leaves before it came, and each of the three wake-ups on its way (ours when it comes, ours at the
- * deadline, the receiver's) takes off at most 300 us. */
+ * Packets in flight lie end to end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus
+ * headers. Nothing is allocated afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency
+ * is measured before the first packet and learned further while running; it is taken off the deadlines, so that the delay is right
+ * as a program at each end sees it. A packet never leaves before it came, and each of the three wake-ups on its way (ours when it
+ * comes, ours at the deadline, the receiver's) takes off at most 300 us. */
 #ifndef LAGGARD_NETEM_RELAY_H
 #define LAGGARD_NETEM_RELAY_H
 
@@ -44,9 +45,9 @@ struct relay_link {
 /* Bytes of shared memory for `link_count` links; [2 * link + direction] counters follow each other. */
 size_t relay_shared_bytes(int link_count);
 
-/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own (it starts
- * a thread), with nonblocking ports. Measures wake-ups for about 8 ms, then writes one byte to `control_fd`: packets flow. Takes
- * SCHED_FIFO and timer slack 1 ns where allowed; leaves SCHED_FIFO while it has no time left to sleep. */
+/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own (it
+ * starts a thread), with nonblocking ports. Measures wake-ups for about 8 ms, then writes one byte to `control_fd`: packets flow.
+ * Takes SCHED_FIFO and timer slack 1 ns where allowed; leaves SCHED_FIFO while it has no time left to sleep. */
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err);
 
 #endif

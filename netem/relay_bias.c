@@ -1,16 +1,16 @@
 /* netem/relay_bias.c: how late this host wakes a sleeping thread, measured before the first packet and learned while running.
  *
- * Theory of operation. What a packet waits beyond its deadline on an idle host is three wake-ups: ours when the packet comes, ours when
- * the timer fires, and the receiver's. Each is a few microseconds when the processor slept briefly and up to hundreds when it slept long
- * (a virtual machine gives its processor back), so estimates are kept by the length of the sleep, and they change with what else the
- * physical host does. Timers tell how late they were each time. Nobody tells when a packet really came; so a second thread, of the same
- * priority, writes to the relay with the time at which it did, after silences of different lengths: a few short ones before the first
- * packet (7 ms, with the timers'), then some 75 a second, which take about a thousandth of a processor. One that finds the relay
- * asleep is a sample for the length of that sleep, whatever it was.
+ * Theory of operation. What a packet waits beyond its deadline on an idle host is three wake-ups: ours when the packet comes, ours
+ * when the timer fires, and the receiver's. Each is a few microseconds when the processor slept briefly and up to hundreds when it
+ * slept long (a virtual machine gives its processor back), so estimates are kept by the length of the sleep, and they change with
+ * what else the physical host does. Timers tell how late they were each time. Nobody tells when a packet really came; so a second
+ * thread, of the same priority, writes to the relay with the time at which it did, after silences of different lengths: a few short
+ * ones before the first packet (7 ms, with the timers'), then some 75 a second, which take about a thousandth of a processor. One
+ * that finds the relay asleep is a sample for the length of that sleep, whatever it was.
  *
- * A receiver's wake-up is taken to cost what ours does when a packet comes: both are one thread woken by another. Every link of a path
- * takes it off, though only one receiver wakes. That is right as it stands: after silence the sender starts as slowly as the receiver, and
- * most paths have two links. After a short silence both are a few microseconds. */
+ * A receiver's wake-up is taken to cost what ours does when a packet comes: both are one thread woken by another. Every link of a
+ * path takes it off, though only one receiver wakes. That is right as it stands: after silence the sender starts as slowly as the
+ * receiver, and most paths have two links. After a short silence both are a few microseconds. */
 #include "netem/relay_internal.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t l
     *estimate_ns += (bounded(late_ns) - *estimate_ns) / TIMER_MEMORY;
 }
 
-/* The first samples of a class count for more: what was there before comes from shorter sleeps. One that is far off, since something else
- * ran, counts as moderately off. */
+/* The first samples of a class count for more: what was there before comes from shorter sleeps. One that is far off, since
+ * something else ran, counts as moderately off. */
 static void learn_arrival(struct relay_bias *bias, unsigned class, int64_t late_ns)
 {
     int64_t *estimate_ns = &bias->arrival_ns[class], most_ns = 2 * *estimate_ns + OUTLIER_NS;

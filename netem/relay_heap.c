@@ -1,4 +1,5 @@
-/* netem/relay_heap.c: which direction's oldest packet is due next: a binary heap with the place of each direction kept beside it. */
+/* netem/relay_heap.c: which direction's oldest packet is due next: a binary heap with the place of each direction kept beside
+ * it. */
 #include <errno.h>
 #include <stdlib.h>
 

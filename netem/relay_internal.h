@@ -12,7 +12,8 @@
 
 struct err;
 
-/* --- packet ring (relay_ring.c) ---------------------------------------------------------------------------------------------------- */
+/* --- packet ring (relay_ring.c)
+ * ---------------------------------------------------------------------------------------------------- */
 
 enum { RELAY_PACKET_MAX = 66 * 1024 }; /* virtio_net_hdr + Ethernet + the largest GSO packet, rounded up */
 
@@ -23,8 +24,8 @@ struct relay_packet {
 };
 
 /* First in, first out, of packets of different sizes that lie one after the other in one piece of memory. A packet begins below
- * `capacity` and may end in the margin of RELAY_PACKET_MAX bytes behind it, so none is ever split; an empty ring starts again at 0, so
- * that a link with little in flight stays in cache. */
+ * `capacity` and may end in the margin of RELAY_PACKET_MAX bytes behind it, so none is ever split; an empty ring starts again at 0,
+ * so that a link with little in flight stays in cache. */
 struct relay_ring {
     unsigned char *memory;
     size_t mapped; /* bytes of memory; 0: memory belongs to someone else */
@@ -33,8 +34,8 @@ struct relay_ring {
     uint64_t count;
 };
 
-/* How many bytes a direction needs: what its rate can bring during the delay and RELAY_SLACK_NS more, with the cost of a header for each
- * of the smallest packets that the relay could carry in that time. */
+/* How many bytes a direction needs: what its rate can bring during the delay and RELAY_SLACK_NS more, with the cost of a header for
+ * each of the smallest packets that the relay could carry in that time. */
 size_t relay_ring_capacity(const struct relay_direction *direction);
 int relay_ring_open(struct relay_ring *ring, size_t capacity, size_t prefault, struct err *err);
 void relay_ring_init(struct relay_ring *ring, void *memory, size_t capacity); /* memory: capacity + RELAY_RING_MARGIN bytes */
@@ -46,7 +47,8 @@ void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadlin
 struct relay_packet *relay_ring_oldest(const struct relay_ring *ring); /* NULL: empty */
 void relay_ring_release(struct relay_ring *ring);                      /* drops the oldest */
 
-/* --- when a packet leaves (relay_pace.c) -------------------------------------------------------------------------------------------- */
+/* --- when a packet leaves (relay_pace.c)
+ * -------------------------------------------------------------------------------------------- */
 
 struct relay_pace {
     int64_t delay_ns;
@@ -57,13 +59,15 @@ struct relay_pace {
     int64_t last_ns;       /* the deadline of the packet in front */
 };
 struct relay_pace relay_pace_for(const struct relay_direction *direction);
-/* arrival + delay - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or before the
- * packet in front. */
+/* arrival + delay - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or before
+ * the packet in front. */
 int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, uint32_t wire_bytes);
-/* What a packet (virtio_net_hdr and frame, longer than the header) is on the wire: each segment with its own headers, as tbf counts. */
+/* What a packet (virtio_net_hdr and frame, longer than the header) is on the wire: each segment with its own headers, as tbf
+ * counts. */
 uint32_t relay_wire_bytes(const unsigned char *packet, uint32_t length);
 
-/* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c) ----------------------------------- */
+/* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c)
+ * ----------------------------------- */
 
 struct relay_heap {
     int *direction;       /* [count], heap order */
@@ -80,12 +84,14 @@ static inline int relay_heap_first(const struct relay_heap *heap)
     return heap->count > 0 ? heap->direction[0] : -1;
 }
 
-/* --- lateness (relay_lateness.c) ---------------------------------------------------------------------------------------------------- */
+/* --- lateness (relay_lateness.c)
+ * ---------------------------------------------------------------------------------------------------- */
 
 unsigned relay_lateness_bucket(int64_t lateness_ns);
 int64_t relay_lateness_bucket_end_ns(unsigned bucket); /* no lateness in the bucket is larger */
 
-/* --- wake-up bias (relay_bias.c) ---------------------------------------------------------------------------------------------------- */
+/* --- wake-up bias (relay_bias.c)
+ * ---------------------------------------------------------------------------------------------------- */
 
 enum { RELAY_IDLE_CLASSES = 12, RELAY_BIAS_MAX_NS = 300000 };
 
@@ -111,7 +117,8 @@ void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t l
 void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns);
 int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns);
 
-/* --- scheduling (relay_priority.c) -------------------------------------------------------------------------------------------------- */
+/* --- scheduling (relay_priority.c)
+ * -------------------------------------------------------------------------------------------------- */
 
 struct relay_priority {
     bool allowed, realtime;

@@ -1,5 +1,5 @@
-/* netem/relay_lateness.c: the log-linear buckets in which the relay counts how late packets left, and their quantiles. Bucket 0 is below
- * 1 us; then each octave from 1 us on is cut into 8 equal parts, so a quantile is at most an eighth too large. */
+/* netem/relay_lateness.c: the log-linear buckets in which the relay counts how late packets left, and their quantiles. Bucket 0 is
+ * below 1 us; then each octave from 1 us on is cut into 8 equal parts, so a quantile is at most an eighth too large. */
 #include <math.h>
 
 #include "base/clock.h"

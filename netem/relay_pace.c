@@ -1,13 +1,14 @@
 /* netem/relay_pace.c: when a packet is to leave.
  *
- * Theory of operation. tbf, in front of the relay, keeps the mean rate but lets a full bucket through at once: at 1 Gbit/s 20 kB and more,
- * so that a message of 64 KiB after silence would cross a third too fast. The relay sends such a burst out at the link's rate: a virtual
- * transmitter takes each packet when it has been delayed, and is busy with it for as long as its bytes take at the rate, a little less so
- * that it drains. A packet leaves when the transmitter is done with it, but for one full frame's time, so that a single frame is held up
- * as little as by tbf, and for WAKE_NS, which is about what sender and receiver need to wake up for a message after silence.
+ * Theory of operation. tbf, in front of the relay, keeps the mean rate but lets a full bucket through at once: at 1 Gbit/s 20 kB
+ * and more, so that a message of 64 KiB after silence would cross a third too fast. The relay sends such a burst out at the link's
+ * rate: a virtual transmitter takes each packet when it has been delayed, and is busy with it for as long as its bytes take at the
+ * rate, a little less so that it drains. A packet leaves when the transmitter is done with it, but for one full frame's time, so
+ * that a single frame is held up as little as by tbf, and for WAKE_NS, which is about what sender and receiver need to wake up for
+ * a message after silence.
  *
- * The transmitter's backlog has an end. What lies further back than two buckets cannot be the bucket's doing; it piled up while this
- * process was not running, has waited already, and is let go. */
+ * The transmitter's backlog has an end. What lies further back than two buckets cannot be the bucket's doing; it piled up while
+ * this process was not running, has waited already, and is let go. */
 #include <linux/virtio_net.h>
 #include <string.h>
 

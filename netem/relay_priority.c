@@ -1,10 +1,10 @@
 /* netem/relay_priority.c: the relay's right to run before others, and when it gives that up.
  *
- * Theory of operation. A real-time thread wakes on time whatever the agents compute. But one that hardly sleeps, since the links ask for
- * more than a processor can carry, starves what shares its processor, until the kernel takes the processor away for 50 ms in one piece.
- * So a relay that slept for less than a tenth of the last WINDOW_NS becomes an ordinary thread, with some precedence, and takes its rank
- * back when it sleeps for a fifth again. What it could not carry shows in the lateness. All of this works without privilege, only less
- * well. */
+ * Theory of operation. A real-time thread wakes on time whatever the agents compute. But one that hardly sleeps, since the links
+ * ask for more than a processor can carry, starves what shares its processor, until the kernel takes the processor away for 50 ms
+ * in one piece. So a relay that slept for less than a tenth of the last WINDOW_NS becomes an ordinary thread, with some precedence,
+ * and takes its rank back when it sleeps for a fifth again. What it could not carry shows in the lateness. All of this works
+ * without privilege, only less well. */
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

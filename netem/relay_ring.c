@@ -44,8 +44,8 @@ int relay_ring_open(struct relay_ring *ring, size_t capacity, size_t prefault, s
         return err_set_errno(err, ERR_HOST, errno, "relay: %zu bytes for the packets in flight of one link direction", bytes);
     relay_ring_init(ring, memory, capacity);
     ring->mapped = bytes;
-    /* The pages that a link uses first are there before its first packet; the rest comes when it is needed, and stays. All of this is
-     * worth having and none of it is required: the limit on locked memory is often small. */
+    /* The pages that a link uses first are there before its first packet; the rest comes when it is needed, and stays. All of this
+     * is worth having and none of it is required: the limit on locked memory is often small. */
     (void)madvise(memory, prefault < bytes ? prefault : bytes, MADV_POPULATE_WRITE);
     (void)mlock2(memory, bytes, MLOCK_ONFAULT);
     return 0;

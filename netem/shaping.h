@@ -1,8 +1,8 @@
 /* netem/shaping.h: how a rate becomes tbf's numbers. Pure arithmetic; docs/emulator.md explains the choice.
  *
- * A GSO packet larger than the burst is cut into MTU packets by tbf (costly); a burst that holds a whole 64 KiB packet lets short messages
- * through far above the rate. So the sender's gso_max_size is lowered to about 100 us worth of the rate (at least two segments, at most
- * 64 KiB), and burst = gso_max_size + rate x 80 us of timer slack. */
+ * A GSO packet larger than the burst is cut into MTU packets by tbf (costly); a burst that holds a whole 64 KiB packet lets short
+ * messages through far above the rate. So the sender's gso_max_size is lowered to about 100 us worth of the rate (at least two
+ * segments, at most 64 KiB), and burst = gso_max_size + rate x 80 us of timer slack. */
 #ifndef LAGGARD_NETEM_SHAPING_H
 #define LAGGARD_NETEM_SHAPING_H
 

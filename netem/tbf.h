@@ -1,7 +1,7 @@
 /* tbf.h: the rate of one direction: a token bucket at the root of the sender's device, written and read back with raw attributes.
  *
- * libnl's own tbf knows neither rates from 2^32 bytes a second on nor a burst in bytes (it truncates to ticks and derives too small a
- * largest packet). The kernel takes TCA_TBF_BURST in bytes, but reports only the ticks it became: what is read back is compared
+ * libnl's own tbf knows neither rates from 2^32 bytes a second on nor a burst in bytes (it truncates to ticks and derives too small
+ * a largest packet). The kernel takes TCA_TBF_BURST in bytes, but reports only the ticks it became: what is read back is compared
  * within one tick. */
 #ifndef LAGGARD_NETEM_TBF_H
 #define LAGGARD_NETEM_TBF_H

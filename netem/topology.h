@@ -12,13 +12,14 @@ struct arena;
 struct err;
 struct text;
 
-/* Host i owns 10.64.0.1 + i. The router owns one address on its loopback device, routed by every host, so that one link can be measured
- * alone: probes host -> router and router -> host cross exactly that link. A process in a place's namespace may bind to its address. */
+/* Host i owns 10.64.0.1 + i. The router owns one address on its loopback device, routed by every host, so that one link can be
+ * measured alone: probes host -> router and router -> host cross exactly that link. A process in a place's namespace may bind to
+ * its address. */
 #define TOPOLOGY_FIRST_ADDRESS UINT32_C(0x0a400001)  /* 10.64.0.1 */
 #define TOPOLOGY_ROUTER_ADDRESS UINT32_C(0x0a7ffffe) /* 10.127.255.254 */
 
-/* One host for each worker (w0, w1 ...), then one for each server (s0 ...). The graph lives in the arena. Refuses (ERR_USAGE) what has no
- * addresses or could not work: more hosts than addresses, a queue below one frame, a delay over what an engine holds. */
+/* One host for each worker (w0, w1 ...), then one for each server (s0 ...). The graph lives in the arena. Refuses (ERR_USAGE) what
+ * has no addresses or could not work: more hosts than addresses, a queue below one frame, a delay over what an engine holds. */
 int topology_build(const struct settings *settings, int workers, int servers, struct arena *arena, struct topology *topology,
                    struct err *err);
 

@@ -1,5 +1,5 @@
-/* results/schema_sql.c: takes schemas/results*.sql into the program as they are; the assembler reads the files (the Makefile names them
- * as prerequisites of this object). Paths are relative to the top of the tree, where the compiler runs. */
+/* results/schema_sql.c: takes schemas/results*.sql into the program as they are; the assembler reads the files (the Makefile names
+ * them as prerequisites of this object). Paths are relative to the top of the tree, where the compiler runs. */
 #include "results/schema_sql.h"
 
 #define INCLUDE_TEXT(symbol, file)                                                                                                 \

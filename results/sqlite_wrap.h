@@ -1,8 +1,8 @@
-/* results/sqlite_wrap.h: SQLite with this project's errors: connections, prepared statements, rows. sqlite_wrap.c is the only file that
- * includes sqlite3.h.
+/* results/sqlite_wrap.h: SQLite with this project's errors: connections, prepared statements, rows. sqlite_wrap.c is the only file
+ * that includes sqlite3.h.
  *
- * A statement is filled from left to right: sql_start(), then one sql_put_* a parameter in order, then sql_run() (an insert or update)
- * or sql_next() until it returns 0 (a query). Text and blobs that are put must stay until the statement has run. */
+ * A statement is filled from left to right: sql_start(), then one sql_put_* a parameter in order, then sql_run() (an insert or
+ * update) or sql_next() until it returns 0 (a query). Text and blobs that are put must stay until the statement has run. */
 #ifndef LAGGARD_RESULTS_SQLITE_WRAP_H
 #define LAGGARD_RESULTS_SQLITE_WRAP_H
 

@@ -1,8 +1,8 @@
 /* results/store.c: the life of the database file: check, open, recover, close.
  *
- * While a campaign runs the file is in WAL mode with synchronous NORMAL: a commit costs no sync, a crash of the host loses at most the
- * last trials and never damages the file, and readers work meanwhile. On a network file system WAL cannot work, so there it keeps a
- * rollback journal. Closing turns the file back into one that needs no companion. */
+ * While a campaign runs the file is in WAL mode with synchronous NORMAL: a commit costs no sync, a crash of the host loses at most
+ * the last trials and never damages the file, and readers work meanwhile. On a network file system WAL cannot work, so there it
+ * keeps a rollback journal. Closing turns the file back into one that needs no companion. */
 #include "results/store.h"
 
 #include <stdlib.h>

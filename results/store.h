@@ -1,8 +1,9 @@
 /* results/store.h: the database of a campaign: the only writer. results/sqlite_wrap.c is the only file that includes sqlite3.h.
  *
- * One transaction a trial; everything of a trial comes or does not come as a whole, except its row in `trial`, which is there from its start on with
- * status `running`, so that a killed controller leaves a mark: store_open() turns such rows into `interrupted`. Inserts happen outside the
- * timed region only. All errors are ERR_HOST (the file system, or a file that is not ours: with the remedy). */
+ * One transaction a trial; everything of a trial comes or does not come as a whole, except its row in `trial`, which is there from
+ * its start on with status `running`, so that a killed controller leaves a mark: store_open() turns such rows into `interrupted`.
+ * Inserts happen outside the timed region only. All errors are ERR_HOST (the file system, or a file that is not ours: with the
+ * remedy). */
 #ifndef LAGGARD_RESULTS_STORE_H
 #define LAGGARD_RESULTS_STORE_H
 
@@ -17,8 +18,8 @@
 struct err;
 struct store;
 
-/* Says why this path could not become or be continued as our database, changing nothing. A file that another run is writing is refused,
- * here and by store_open(); readers are never in the way. */
+/* Says why this path could not become or be continued as our database, changing nothing. A file that another run is writing is
+ * refused, here and by store_open(); readers are never in the way. */
 int store_check(const char *path, struct err *err);
 /* Creates or opens for writing. *interrupted (may be NULL) counts the trials found `running` and marked `interrupted`. */
 int store_open(const char *path, int *interrupted, struct store **store, struct err *err);

@@ -1,4 +1,5 @@
-/* results/store_campaign.c: what a campaign writes before its first trial: the host, the file, the cells; and events at any time. */
+/* results/store_campaign.c: what a campaign writes before its first trial: the host, the file, the cells; and events at any
+ * time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

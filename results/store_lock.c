@@ -1,10 +1,10 @@
 /* results/store_lock.c: looks at a path before SQLite does, and holds the lock that makes this process the only writer.
  *
  * The lock is an open-file-description lock on one byte of the database file itself, far beyond its end and apart from the bytes at
- * 1 GiB that SQLite locks. The kernel drops it when the process ends in any way, so nothing stale can remain, and readers never see it.
- * SQLite's own locks are traditional record locks, which a process loses as soon as it closes any descriptor of the file. Therefore the
- * descriptor here is opened before SQLite's and closed after it, and a file that this process already writes is recognised by its inode
- * (the list `held`), without being opened a second time. */
+ * 1 GiB that SQLite locks. The kernel drops it when the process ends in any way, so nothing stale can remain, and readers never see
+ * it. SQLite's own locks are traditional record locks, which a process loses as soon as it closes any descriptor of the file.
+ * Therefore the descriptor here is opened before SQLite's and closed after it, and a file that this process already writes is
+ * recognised by its inode (the list `held`), without being opened a second time. */
 #include "results/store_lock.h"
 
 #include <errno.h>
@@ -84,8 +84,8 @@ static uint32_t big_endian(const uint8_t bytes[4])
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* SQLite's file format: the magic at 0, user_version at 60, application_id at 68; at 100 the root page of the schema: kind 13 (a leaf)
- * and at 103 the number of its rows. */
+/* SQLite's file format: the magic at 0, user_version at 60, application_id at 68; at 100 the root page of the schema: kind 13 (a
+ * leaf) and at 103 the number of its rows. */
 static int check_content(const char *path, int fd, struct err *err)
 {
     uint8_t header[108] = {0};

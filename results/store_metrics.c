@@ -1,5 +1,5 @@
-/* results/store_metrics.c: the numbers of a whole trial, computed once when it ends: percentiles of its measured rounds, and how well
- * its last evaluated model did. */
+/* results/store_metrics.c: the numbers of a whole trial, computed once when it ends: percentiles of its measured rounds, and how
+ * well its last evaluated model did. */
 #include <math.h>
 #include <stdlib.h>
 

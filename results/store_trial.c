@@ -1,4 +1,5 @@
-/* results/store_trial.c: a trial's row at its start and at its end. Both are one transaction; the end brings everything else with it. */
+/* results/store_trial.c: a trial's row at its start and at its end. Both are one transaction; the end brings everything else with
+ * it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,8 +130,8 @@ int store_prediction(struct store *store, int64_t trial_id, const char *basis, c
     return sql_run(row, err);
 }
 
-/* SHA-256 over the content: what happened, without identities and wall times. The names of the columns are part of it, so that a digest
- * tells which definition it follows. */
+/* SHA-256 over the content: what happened, without identities and wall times. The names of the columns are part of it, so that a
+ * digest tells which definition it follows. */
 static void content_digest(const struct trial_end *end, char hex[static DIGEST_HEX_BYTES])
 {
     cleanup(digest_cleanup) struct digest *digest = digest_new();

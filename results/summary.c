@@ -1,4 +1,5 @@
-/* results/summary.c: reads the view `cells` of one campaign, and prints it for programs. Whoever asks the database gets the same numbers. */
+/* results/summary.c: reads the view `cells` of one campaign, and prints it for programs. Whoever asks the database gets the same
+ * numbers. */
 #include "results/summary.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* results/summary_table.c: the closing table of a campaign for people. A grid of texts is filled column by column from one list, then
- * printed with the widths that came out. */
+/* results/summary_table.c: the closing table of a campaign for people. A grid of texts is filled column by column from one list,
+ * then printed with the widths that came out. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

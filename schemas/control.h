@@ -1,5 +1,5 @@
-/* control.h: the control protocol between controller and agent, version 1: one frame (base/frame.h) an operation, bodies by the tables
- * below (base/wire.h). It runs over a socket pair made before the agent starts; the agent finds its end at CONTROL_FD.
+/* control.h: the control protocol between controller and agent, version 1: one frame (base/frame.h) an operation, bodies by the
+ * tables below (base/wire.h). It runs over a socket pair made before the agent starts; the agent finds its end at CONTROL_FD.
  *
  *     controller                      agent
  *     SETUP        ------------------>         who you are and what to do

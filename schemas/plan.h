@@ -23,7 +23,8 @@ struct trial_plan {
     int cell;   /* index into cells */
     int repeat; /* 0 ..; also the block: a block holds one trial of every cell, in random order */
     int order;  /* position in the campaign, 0 .. */
-    /* Of the trial's random streams: depends on (campaign seed, repeat) only, so that the cells of a block draw the same compute times. */
+    /* Of the trial's random streams: depends on (campaign seed, repeat) only, so that the cells of a block draw the same compute
+     * times. */
     uint64_t seed;
 };
 

@@ -1,5 +1,6 @@
 /* settings.h: the effective configuration of one cell: every default filled in, every swept leaf set. Plain data, owned by the
- * campaign's arena; every later stage takes it as const. Campaign keys and these members share one table, harness/campaign_fields.c. */
+ * campaign's arena; every later stage takes it as const. Campaign keys and these members share one table,
+ * harness/campaign_fields.c. */
 #ifndef LAGGARD_SCHEMAS_SETTINGS_H
 #define LAGGARD_SCHEMAS_SETTINGS_H
 

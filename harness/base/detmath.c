@@ -1,8 +1,8 @@
 /* detmath.c: elementary functions with the same bits everywhere.
  *
- * Only +, -, *, / and bit operations on IEEE doubles in a fixed order; no libm, no fused multiply-add (-ffp-contract=off). The reductions
- * and minimax polynomials are those of fdlibm (Sun Microsystems, "Freely Distributable LIBM", e_log.c, e_exp.c, k_sin.c, k_cos.c), whose
- * errors are below 1 ulp. */
+ * Only +, -, *, / and bit operations on IEEE doubles in a fixed order; no libm, no fused multiply-add (-ffp-contract=off). The
+ * reductions and minimax polynomials are those of fdlibm (Sun Microsystems, "Freely Distributable LIBM", e_log.c, e_exp.c, k_sin.c,
+ * k_cos.c), whose errors are below 1 ulp. */
 #include "base/detmath.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 /* detmath.h: log, exp, pow, sin and cos whose results are the same bits on every machine and build mode (glibc's differ with FMA).
- * Plain double arithmetic in a fixed order; the file is compiled with -ffp-contract=off. Error below 2 ulp of the true value over the
- * stated domain, tested against libm. */
+ * Plain double arithmetic in a fixed order; the file is compiled with -ffp-contract=off. Error below 2 ulp of the true value over
+ * the stated domain, tested against libm. */
 #ifndef LAGGARD_BASE_DETMATH_H
 #define LAGGARD_BASE_DETMATH_H
 

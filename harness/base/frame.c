@@ -1,5 +1,5 @@
-/* frame.c: framed messages over a stream: a pure reader, and the blocking calls around it. Memory grows with the bytes that came, never
- * with the length that a header claims. */
+/* frame.c: framed messages over a stream: a pure reader, and the blocking calls around it. Memory grows with the bytes that came,
+ * never with the length that a header claims. */
 #include "base/frame.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* json.c: the small writer of JSON. It places commas and colons, escapes strings, and spells doubles in the shortest form that reads
- * back the same. */
+/* json.c: the small writer of JSON. It places commas and colons, escapes strings, and spells doubles in the shortest form that
+ * reads back the same. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>

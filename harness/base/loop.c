@@ -1,9 +1,9 @@
 /* loop.c: one thread's event loop.
  *
  * Theory of operation. Timers live in a binary heap ordered by (deadline, order of arming); a timer knows its place in it, so that
- * arming and disarming cost O(log n) and no search. A turn moves every timer that is due to a list, and fires from the list: a callback
- * that arms a timer in the past waits for the next turn and cannot starve the descriptors. One timerfd wakes epoll for the earliest
- * deadline; it is set only when that deadline changed, and watched edge-triggered, so that it is never read.
+ * arming and disarming cost O(log n) and no search. A turn moves every timer that is due to a list, and fires from the list: a
+ * callback that arms a timer in the past waits for the next turn and cannot starve the descriptors. One timerfd wakes epoll for the
+ * earliest deadline; it is set only when that deadline changed, and watched edge-triggered, so that it is never read.
  *
  * A watch that is removed while its event waits in the current batch is only marked; its memory is used again after the batch. */
 #include "base/loop.h"

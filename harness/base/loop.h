@@ -1,7 +1,7 @@
 /* loop.h: one thread's event loop: epoll for descriptors, one timerfd (CLOCK_MONOTONIC, absolute) behind a heap of timers.
  *
- * Callbacks run on the thread that calls loop_run(). A callback may add, change and remove watches and timers, its own included. The
- * loop allocates only when a watch or a timer is created, never when a timer is armed or an event is delivered. */
+ * Callbacks run on the thread that calls loop_run(). A callback may add, change and remove watches and timers, its own included.
+ * The loop allocates only when a watch or a timer is created, never when a timer is armed or an event is delivered. */
 #ifndef LAGGARD_BASE_LOOP_H
 #define LAGGARD_BASE_LOOP_H
 

@@ -1,5 +1,5 @@
-/* options.c: command lines from one table, over getopt_long. Values are first collected and checked, and stored into the target only when
- * the whole command line is right. */
+/* options.c: command lines from one table, over getopt_long. Values are first collected and checked, and stored into the target
+ * only when the whole command line is right. */
 #include "base/options.h"
 
 #include <assert.h>

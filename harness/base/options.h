@@ -36,9 +36,9 @@ struct option_table {
     int positional_minimum, positional_maximum; /* maximum -1: any number */
 };
 
-/* argv[0] is the command. Positional arguments end up in argv[0..*positional_count). "--" ends options. The error (ERR_USAGE) names the
- * option, what was found and what is allowed, and for an unknown option the nearest known one. Returns 1 when --help was asked for and
- * printed to stdout. */
+/* argv[0] is the command. Positional arguments end up in argv[0..*positional_count). "--" ends options. The error (ERR_USAGE) names
+ * the option, what was found and what is allowed, and for an unknown option the nearest known one. Returns 1 when --help was asked
+ * for and printed to stdout. */
 int options_parse(const struct option_table *table, int argc, char **argv, void *target, int *positional_count, struct err *err);
 void options_print_help(const struct option_table *table, FILE *stream);
 /* The candidate nearest to `word` by edit distance, or NULL when none is near: "unknown key 'topolgy', did you mean 'topology'?" */

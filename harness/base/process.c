@@ -1,8 +1,8 @@
 /* process.c: starts, awaits and ends child processes.
  *
- * Between fork and exec the child calls only async-signal-safe functions, since the parent may have threads. All signals are blocked
- * across the fork, so that no handler of the parent runs in the child. A pipe that exec closes carries the reason when exec, or a step
- * before it, fails. */
+ * Between fork and exec the child calls only async-signal-safe functions, since the parent may have threads. All signals are
+ * blocked across the fork, so that no handler of the parent runs in the child. A pipe that exec closes carries the reason when
+ * exec, or a step before it, fails. */
 #include "base/process.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@ struct failure {
     int32_t step, error;
 };
 
-/* Moves descriptors[i] to 3 + i and closes the rest, but the report pipe. Sources may lie inside the target range, so all are duplicated
- * above it first; `copies` has room for them. Returns 0 or an errno. */
+/* Moves descriptors[i] to 3 + i and closes the rest, but the report pipe. Sources may lie inside the target range, so all are
+ * duplicated above it first; `copies` has room for them. Returns 0 or an errno. */
 static int place_descriptors(const struct process_spec *spec, int *copies, int *report_fd)
 {
     int above = 3 + (int)spec->descriptor_count;
@@ -49,8 +49,8 @@ static int place_descriptors(const struct process_spec *spec, int *copies, int *
     return close_range((unsigned)report + 1, ~0U, 0) < 0 ? errno : 0;
 }
 
-/* exec keeps ignored signals ignored; SIGPIPE is given back its default, so that the child's own children behave as usual. Handlers of
- * the parent are removed before signals are unblocked. */
+/* exec keeps ignored signals ignored; SIGPIPE is given back its default, so that the child's own children behave as usual. Handlers
+ * of the parent are removed before signals are unblocked. */
 static void reset_signals(void)
 {
     for (int number = 1; number < NSIG; number++) {

@@ -18,9 +18,9 @@ struct process_exit {
     int status;  /* exit status or signal number */
 };
 
-/* A program with the given descriptors: descriptors[i] becomes descriptor 3 + i in the child; everything else above 2 is closed. Standard
- * streams are inherited. `before_exec`, when not NULL, runs in the child before exec and returns 0 or an errno. A failure of exec is
- * reported here, not as an exit status. */
+/* A program with the given descriptors: descriptors[i] becomes descriptor 3 + i in the child; everything else above 2 is closed.
+ * Standard streams are inherited. `before_exec`, when not NULL, runs in the child before exec and returns 0 or an errno. A failure
+ * of exec is reported here, not as an exit status. */
 struct process_spec {
     const char *path;         /* no search of PATH */
     char *const *arguments;   /* NULL-terminated, argv[0] included */
@@ -33,8 +33,8 @@ struct process_spec {
 int process_spawn(const struct process_spec *spec, struct process *process, struct err *err);
 
 /* The two halves of process_spawn(), so that many programs start side by side: process_begin() forks and returns at once; the child
- * prepares itself and calls exec; process_confirm() waits until that has worked or failed. *report_fd belongs to the caller between the two;
- * process_confirm() closes it, and on failure ends the process too. */
+ * prepares itself and calls exec; process_confirm() waits until that has worked or failed. *report_fd belongs to the caller between
+ * the two; process_confirm() closes it, and on failure ends the process too. */
 int process_begin(const struct process_spec *spec, struct process *process, int *report_fd, struct err *err);
 int process_confirm(const char *path, struct process *process, int *report_fd, struct err *err);
 int process_wait(struct process *process, struct process_exit *how, struct err *err); /* blocks; process becomes PROCESS_NONE */

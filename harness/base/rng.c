@@ -62,8 +62,8 @@ uint32_t rng_below(struct rng *rng, uint32_t bound)
     return (uint32_t)(product >> 32);
 }
 
-/* An odd multiple of 2^-53: exact in a double, symmetric about 1/2, and never 0 or 1 (adding 0.5 to all 53 bits would round the largest
- * value up to 1). */
+/* An odd multiple of 2^-53: exact in a double, symmetric about 1/2, and never 0 or 1 (adding 0.5 to all 53 bits would round the
+ * largest value up to 1). */
 double rng_uniform(struct rng *rng)
 {
     return (double)(rng_u64(rng) >> 11 | 1) * 0x1p-53;

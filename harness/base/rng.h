@@ -1,7 +1,7 @@
 /* rng.h: keyed random streams. Stream (seed, cell, node, purpose) is the same on every machine and in every build mode, and
- * independent of how much other streams were used. Generator: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
- * easy as 1, 2, 3", SC11): key = seed, counter = (position, cell, node, purpose). Known answers of the paper's reference code are in
- * tests/unit/test_rng.c. The derived draws use only detmath.h, never libm, so that they are bit-identical everywhere. */
+ * independent of how much other streams were used. Generator: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers:
+ * as easy as 1, 2, 3", SC11): key = seed, counter = (position, cell, node, purpose). Known answers of the paper's reference code
+ * are in tests/unit/test_rng.c. The derived draws use only detmath.h, never libm, so that they are bit-identical everywhere. */
 #ifndef LAGGARD_BASE_RNG_H
 #define LAGGARD_BASE_RNG_H
 

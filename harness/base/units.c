@@ -42,7 +42,8 @@ static char *spell(char *text, size_t size, wide value, const struct unit *units
         snprintf(text, size, "%s%" PRIu64, negative ? "-" : "", magnitude);
         return text;
     }
-    /* The unit that leaves the smallest whole number; of equals the later one, so that 1024000 B is 1000KiB, like 1MiB is binary. */
+    /* The unit that leaves the smallest whole number; of equals the later one, so that 1024000 B is 1000KiB, like 1MiB is
+     * binary. */
     const struct unit *best = units;
     for (const struct unit *unit = units; magnitude && unit->name; unit++)
         if (magnitude % unit->factor == 0 && unit->factor >= best->factor)
@@ -126,8 +127,8 @@ static int out_of_range(const struct quantity *quantity, const char *text, wide 
     return err_set(err, ERR_USAGE, "found '%s', allowed is %s to %s", found.text, low, high);
 }
 
-/* Reads [-]digits[.digits][unit] exactly. The fraction is multiplied by the unit digit by digit, from its last digit on: what is carried
- * out at the decimal point is whole, and every digit left behind it must be zero. Hence any number of digits is exact. */
+/* Reads [-]digits[.digits][unit] exactly. The fraction is multiplied by the unit digit by digit, from its last digit on: what is
+ * carried out at the decimal point is whole, and every digit left behind it must be zero. Hence any number of digits is exact. */
 static int parse(const struct quantity *quantity, const char *text, wide minimum, wide maximum, wide *value, struct err *err)
 {
     const char *cursor = text;

@@ -1,5 +1,5 @@
-/* wire.c: structs to bytes and back. The decoder trusts nothing: every length and count is compared with the bytes that are left before
- * memory is taken, and nesting is bounded. */
+/* wire.c: structs to bytes and back. The decoder trusts nothing: every length and count is compared with the bytes that are left
+ * before memory is taken, and nesting is bounded. */
 #include "base/wire.h"
 
 #include <stdbool.h>
@@ -115,8 +115,8 @@ static size_t least_bytes(const struct wire_table *table)
     return bytes;
 }
 
-/* A claim inside one element may not count on the bytes that its siblings need: otherwise claims nested in each other's first elements
- * would take memory for the same bytes again and again. */
+/* A claim inside one element may not count on the bytes that its siblings need: otherwise claims nested in each other's first
+ * elements would take memory for the same bytes again and again. */
 struct decoder {
     const uint8_t *cursor, *start, *end;
     size_t reserved; /* what elements still to come need at least */

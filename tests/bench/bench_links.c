@@ -1,10 +1,11 @@
-/* bench_links.c: how near the relay's links come to what was asked: delay from program to program, goodput, short messages after idle.
- * Prints a table of measured against target, and exits with 0 whatever it says: figures belong to the host they were measured on.
+/* bench_links.c: how near the relay's links come to what was asked: delay from program to program, goodput, short messages after
+ * idle. Prints a table of measured against target, and exits with 0 whatever it says: figures belong to the host they were measured
+ * on.
  *
  *     bench_links [-q] [delays] [rates] [unlimited]     -q: fewer probes and shorter transfers; all parts where none is named
  *
- * Run it while nothing else runs. A delay is the median of the means of BATCHES batches, so that one disturbance of the host does not
- * pose as the link's delay; a message's time is the median of its repeats. */
+ * Run it while nothing else runs. A delay is the median of the means of BATCHES batches, so that one disturbance of the host does
+ * not pose as the link's delay; a message's time is the median of its repeats. */
 #include "tests/netns/relay_rig.h"
 
 #include <math.h>
@@ -46,7 +47,8 @@ static void set_patience(int fd)
         rig_die("a socket's patience");
 }
 
-/* --- delay: a program's send() to another's return from recv() --------------------------------------------------------------------- */
+/* --- delay: a program's send() to another's return from recv()
+ * --------------------------------------------------------------------- */
 
 struct delay_run {
     int fd, wanted, received;
@@ -131,7 +133,8 @@ static void bench_delays(void)
     }
 }
 
-/* --- goodput and short messages ---------------------------------------------------------------------------------------------------- */
+/* --- goodput and short messages
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct stream { /* the receiving end of one connection; each message is announced by its length */
     int listener;

@@ -71,7 +71,8 @@ static inline struct fuzz fuzz_begin(const char *name, int argc, char **argv)
     return fuzz;
 }
 
-/* Starts the next iteration; false when the time is over. The first thousand always run, so that a slow host tests something too. */
+/* Starts the next iteration; false when the time is over. The first thousand always run, so that a slow host tests something
+ * too. */
 static inline bool fuzz_next(struct fuzz *fuzz)
 {
     if (fuzz->only_one ? fuzz->done == 1 : fuzz->done >= 1000 && fuzz->done % 16 == 0 && clock_now_ns() >= fuzz->deadline_ns)

@@ -1,5 +1,5 @@
-/* fuzz_campaign.c: damaged campaign files. Each is refused with a printable sentence at a place, or gives a plan whose cells dump to text that
- * reads back the same. */
+/* fuzz_campaign.c: damaged campaign files. Each is refused with a printable sentence at a place, or gives a plan whose cells dump
+ * to text that reads back the same. */
 #include "harness/campaign.h"
 
 #include "base/arena.h"

@@ -1,5 +1,6 @@
-/* fuzz_control.c: the control protocol as both ends decode it: valid operations of every kind, damaged, cut and joined, through the frame
- * reader, the operation table and the report check. What is taken must encode to the very same bytes; what is refused has a sentence. */
+/* fuzz_control.c: the control protocol as both ends decode it: valid operations of every kind, damaged, cut and joined, through the
+ * frame reader, the operation table and the report check. What is taken must encode to the very same bytes; what is refused has a
+ * sentence. */
 #include "schemas/control.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
-/* fuzz_frame.c: streams of frames, damaged and cut into pieces of any size, against a reader of a few lines that sees the whole stream. */
+/* fuzz_frame.c: streams of frames, damaged and cut into pieces of any size, against a reader of a few lines that sees the whole
+ * stream. */
 #include "base/frame.h"
 
 #include "base/cleanup.h"
@@ -24,7 +25,8 @@ static size_t make_stream(struct fuzz *fuzz, uint8_t stream[STREAM_MAX], size_t 
     return length;
 }
 
-/* Where the frames of the whole stream begin. Returns how many there are; *refused tells whether a header behind them claims too much. */
+/* Where the frames of the whole stream begin. Returns how many there are; *refused tells whether a header behind them claims too
+ * much. */
 static size_t expect(const uint8_t *stream, size_t length, size_t starts[FRAMES_MAX], bool *refused)
 {
     size_t count = 0, at = 0;

@@ -1,5 +1,5 @@
-/* fuzz_transport.c: what peers send. Headers and hellos, damaged, against the rule that what is accepted encodes to the same bytes; and whole
- * streams, damaged and cut into pieces, through a connection's receiver that drops, holds and redirects at random. */
+/* fuzz_transport.c: what peers send. Headers and hellos, damaged, against the rule that what is accepted encodes to the same bytes;
+ * and whole streams, damaged and cut into pieces, through a connection's receiver that drops, holds and redirects at random. */
 #include <fcntl.h>
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
-/* fuzz_wire.c: structs of every field type, random and damaged. The layout has one spelling for each struct, so whatever the decoder takes
- * must encode to the very same bytes. */
+/* fuzz_wire.c: structs of every field type, random and damaged. The layout has one spelling for each struct, so whatever the
+ * decoder takes must encode to the very same bytes. */
 #include "base/wire.h"
 
 #include "base/arena.h"

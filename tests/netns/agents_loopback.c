@@ -1,8 +1,9 @@
 /* agents_loopback.c: runs one trial of real agents on loopback addresses 127.0.0.1, 127.0.0.2 ... without namespaces or links, as a
- * controller would, and prints TAP: that every node finished, that all hold the same vector, that every reduction was right, and that each
- * sent the bytes that theory says. A tool for work on schemes and agents:
+ * controller would, and prints TAP: that every node finished, that all hold the same vector, that every reduction was right, and
+ * that each sent the bytes that theory says. A tool for work on schemes and agents:
  *
- *     build/release/tests/netns/agents_loopback --scheme ring --workers 4 --model synthetic --size 25MiB --rounds 20 segment=1048576
+ *     build/release/tests/netns/agents_loopback --scheme ring --workers 4 --model synthetic --size 25MiB --rounds 20
+ *     segment=1048576
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -50,7 +50,8 @@ static uint8_t expected_byte(uint32_t sender, size_t position)
     return (uint8_t)(sender * 31 + position * 7 + position / 251);
 }
 
-/* The receiving program: one connection for each other host, one after the other in order of arrival; each begins with its address. */
+/* The receiving program: one connection for each other host, one after the other in order of arrival; each begins with its
+ * address. */
 static int run_sink(int senders)
 {
     cleanup(close_fd) int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

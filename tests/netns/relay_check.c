@@ -1,5 +1,6 @@
-/* relay_check.c: TAP. The relay's promises that hold on a host of any speed: order, content, nothing earlier than asked (less the bias),
- * every packet accounted for, and an end when the control descriptor closes. How late packets are is the benchmark's business. */
+/* relay_check.c: TAP. The relay's promises that hold on a host of any speed: order, content, nothing earlier than asked (less the
+ * bias), every packet accounted for, and an end when the control descriptor closes. How late packets are is the benchmark's
+ * business. */
 #include "tests/netns/relay_rig.h"
 
 #include <pthread.h>
@@ -27,7 +28,8 @@ __attribute__((format(printf, 2, 3))) static void check(bool good, const char *f
     failures += !good;
 }
 
-/* --- numbered datagrams ------------------------------------------------------------------------------------------------------------ */
+/* --- numbered datagrams
+ * ------------------------------------------------------------------------------------------------------------ */
 
 struct numbered {
     uint32_t sender, number;
@@ -114,8 +116,8 @@ static int connected(const struct rig *rig, int place, const struct sockaddr_in 
     return fd;
 }
 
-/* Sends from the hosts to the router while a thread receives; returns after the line has been quiet. The last few datagrams go slowly, so
- * that the socket can tell how many it could not keep. */
+/* Sends from the hosts to the router while a thread receives; returns after the line has been quiet. The last few datagrams go
+ * slowly, so that the socket can tell how many it could not keep. */
 static void run_stream(const struct rig *rig, int senders, uint32_t count, size_t size, uint32_t burst, struct receiver *receiver)
 {
     enum { FAREWELLS = 5 };
@@ -166,7 +168,8 @@ static void check_accounts(const struct rig *rig, int links, const struct receiv
           (unsigned long long)dropped);
 }
 
-/* --- the tests --------------------------------------------------------------------------------------------------------------------- */
+/* --- the tests
+ * --------------------------------------------------------------------------------------------------------------------- */
 
 static struct rig_spec delayed(int hosts, int64_t delay_ns)
 {

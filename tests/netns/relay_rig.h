@@ -1,6 +1,6 @@
-/* tests/netns/relay_rig.h: a small star for tests of the relay alone: places are namespaces without names, links are pairs of TAPs, the
- * relay is a child. Configured by running `ip` and `tc` inside the namespaces, which the product never does: the rig must not share the
- * code it helps to test. Everything is held by this process; when it ends, by any cause, nothing is left. */
+/* tests/netns/relay_rig.h: a small star for tests of the relay alone: places are namespaces without names, links are pairs of TAPs,
+ * the relay is a child. Configured by running `ip` and `tc` inside the namespaces, which the product never does: the rig must not
+ * share the code it helps to test. Everything is held by this process; when it ends, by any cause, nothing is left. */
 #ifndef LAGGARD_TESTS_NETNS_RELAY_RIG_H
 #define LAGGARD_TESTS_NETNS_RELAY_RIG_H
 

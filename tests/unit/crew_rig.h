@@ -1,4 +1,5 @@
-/* crew_rig.h: one run of a crew of three fake agents, for the tests of the crew: what is set before, what came out, and the looks at it. */
+/* crew_rig.h: one run of a crew of three fake agents, for the tests of the crew: what is set before, what came out, and the looks
+ * at it. */
 #ifndef LAGGARD_TESTS_CREW_RIG_H
 #define LAGGARD_TESTS_CREW_RIG_H
 

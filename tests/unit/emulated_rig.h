@@ -1,5 +1,5 @@
-/* emulated_rig.h: one node of the emulated world with a scheme that does what the test says and writes down what happens, and a peer played by
- * the test. Callbacks that are nested fail the test. */
+/* emulated_rig.h: one node of the emulated world with a scheme that does what the test says and writes down what happens, and a
+ * peer played by the test. Callbacks that are nested fail the test. */
 #ifndef LAGGARD_TESTS_UNIT_EMULATED_RIG_H
 #define LAGGARD_TESTS_UNIT_EMULATED_RIG_H
 

@@ -1,9 +1,9 @@
 /* results_fixture.h: a tiny made-up campaign whose numbers can be computed by hand, for the tests of results/.
  *
- * Cell 0: ring on 4 workers, cell 1: backup(backups=1) on 4 workers. Trial k of cell 0 has one warm-up round of 99 ms and three measured
- * rounds of 10 + k, 20 + k, 40 + k ms: median 20 + k, mean 70/3 + k, 90th percentile 36 + k, 99th 39.6 + k. Worker w > 0 computes
- * 5 + w r ms in round r, worker 0 takes 3 ms, but 5 ms in two parts in round 1; in round 2 worker 3 is cancelled. Accuracy is 0.1 at
- * first and 0.5 + k/100 at the end. */
+ * Cell 0: ring on 4 workers, cell 1: backup(backups=1) on 4 workers. Trial k of cell 0 has one warm-up round of 99 ms and three
+ * measured rounds of 10 + k, 20 + k, 40 + k ms: median 20 + k, mean 70/3 + k, 90th percentile 36 + k, 99th 39.6 + k. Worker w > 0
+ * computes 5 + w r ms in round r, worker 0 takes 3 ms, but 5 ms in two parts in round 1; in round 2 worker 3 is cancelled. Accuracy
+ * is 0.1 at first and 0.5 + k/100 at the end. */
 #ifndef LAGGARD_TESTS_RESULTS_FIXTURE_H
 #define LAGGARD_TESTS_RESULTS_FIXTURE_H
 
@@ -270,8 +270,8 @@ static inline void fixture_end(struct fixture *fixture, int64_t trial_id, const 
     must(store_trial_end(fixture->store, trial_id, end, &err), &err);
 }
 
-/* Cell 0: seven finished trials, k = 0 to 6 not in that order, k = 3 void and k = 5 degraded. Cell 1: two finished, one failed, one that
- * never ends. */
+/* Cell 0: seven finished trials, k = 0 to 6 not in that order, k = 3 void and k = 5 degraded. Cell 1: two finished, one failed, one
+ * that never ends. */
 static inline void fixture_fill(struct fixture *fixture)
 {
     static const int order[] = {4, 0, 6, 3, 1, 5, 2};

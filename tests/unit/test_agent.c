@@ -1,5 +1,5 @@
-/* test_agent.c: the agent's side of the control protocol, in a child process: the whole life of one node, the sandbox it ends in, and a controller
- * that says what it must not. */
+/* test_agent.c: the agent's side of the control protocol, in a child process: the whole life of one node, the sandbox it ends in,
+ * and a controller that says what it must not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

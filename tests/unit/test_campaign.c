@@ -1,8 +1,8 @@
-/* test_campaign.c: campaign files are read whole or refused with a sentence at its place; what is dumped reads back; the committed schema and
- * the manual's table are those of the field table.
+/* test_campaign.c: campaign files are read whole or refused with a sentence at its place; what is dumped reads back; the committed
+ * schema and the manual's table are those of the field table.
  *
- * tests/golden/bad-*.yaml each have one fault and the whole message in a file beside it; good-*.yaml have none. After a wanted change,
- * `test_campaign --update` writes messages, schema and table anew: read the difference before you commit it. */
+ * tests/golden/bad-*.yaml each have one fault and the whole message in a file beside it; good-*.yaml have none. After a wanted
+ * change, `test_campaign --update` writes messages, schema and table anew: read the difference before you commit it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

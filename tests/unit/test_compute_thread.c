@@ -1,5 +1,5 @@
-/* test_compute_thread.c: real gradients on the emulated world's second thread: the same bits as computed directly, overruns, and tasks that are
- * cancelled while the thread works on them. */
+/* test_compute_thread.c: real gradients on the emulated world's second thread: the same bits as computed directly, overruns, and
+ * tasks that are cancelled while the thread works on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

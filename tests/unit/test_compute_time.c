@@ -1,4 +1,5 @@
-/* test_compute_time.c: distributions against their formulas, order statistics against published and closed values, and draws that never change. */
+/* test_compute_time.c: distributions against their formulas, order statistics against published and closed values, and draws that
+ * never change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_crew.c: the crew of three agents: everything goes well, and every way in which an agent can babble, each with its sentence. After
- * every case no descriptor is left. */
+/* test_crew.c: the crew of three agents: everything goes well, and every way in which an agent can babble, each with its sentence.
+ * After every case no descriptor is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

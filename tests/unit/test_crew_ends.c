@@ -1,5 +1,5 @@
-/* test_crew_ends.c: how a crew ends when agents do nothing: deadlines, stopped agents, ended processes, interruption; and how it begins when
- * it cannot. */
+/* test_crew_ends.c: how a crew ends when agents do nothing: deadlines, stopped agents, ended processes, interruption; and how it
+ * begins when it cannot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_emulated.c: one node of the emulated world against a peer played by the test: callbacks are never nested, messages can be put off and come
- * back, sends come back once each, and whoever breaks the rules is named. */
+/* test_emulated.c: one node of the emulated world against a peer played by the test: callbacks are never nested, messages can be
+ * put off and come back, sends come back once each, and whoever breaks the rules is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

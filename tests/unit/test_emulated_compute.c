@@ -1,4 +1,5 @@
-/* test_emulated_compute.c: compute tasks of the emulated world without real work: they take their drawn time in parts, and can be cancelled. */
+/* test_emulated_compute.c: compute tasks of the emulated world without real work: they take their drawn time in parts, and can be
+ * cancelled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

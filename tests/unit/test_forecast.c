@@ -1,4 +1,5 @@
-/* test_forecast.c: a cell set up for prediction: paths of a star as asked and as measured, slow workers, nodes, and how long a trial takes. */
+/* test_forecast.c: a cell set up for prediction: paths of a star as asked and as measured, slow workers, nodes, and how long a
+ * trial takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

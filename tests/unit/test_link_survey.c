@@ -1,4 +1,5 @@
-/* test_link_survey.c: which networks of a campaign are measured: each distinct one once, none that is not run, refusals beforehand. */
+/* test_link_survey.c: which networks of a campaign are measured: each distinct one once, none that is not run, refusals
+ * beforehand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_loop.c: order of timers, and that callbacks may change everything under the loop's feet. Nothing here depends on how fast the host
- * is: only orders, counts and lower bounds of times are asserted. */
+/* test_loop.c: order of timers, and that callbacks may change everything under the loop's feet. Nothing here depends on how fast
+ * the host is: only orders, counts and lower bounds of times are asserted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -256,7 +256,8 @@ static void on_bytes(void *context, uint32_t events)
     end->calls++;
     end->events = events;
     if (end->victim) {
-        /* Both were readable in one batch: the other one may not be called any more, and its memory may not be taken by the new watch. */
+        /* Both were readable in one batch: the other one may not be called any more, and its memory may not be taken by the new
+         * watch. */
         loop_unwatch(end->victim);
         loop_unwatch(end->victim);
         end->victim_end->victim = NULL;

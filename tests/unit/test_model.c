@@ -368,8 +368,8 @@ static const struct {
     float alpha, beta;
 } factors[] = {{1, 0}, {1, 1}, {0.5f, -2}};
 
-/* Runs one product on matrices with slack behind each row, compares it with plain loops, and checks that the slack stays. tolerance 0:
- * to the bit, against sums in ascending order. */
+/* Runs one product on matrices with slack behind each row, compares it with plain loops, and checks that the slack stays. tolerance
+ * 0: to the bit, against sums in ascending order. */
 static void check_product(sgemm_function *sgemm, const struct shape *shape, unsigned variant, double tolerance)
 {
     struct arena *arena = arena_new();

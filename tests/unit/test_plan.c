@@ -1,4 +1,5 @@
-/* test_plan.c: the order of trials is a seeded, blocked random one, the same on every machine; cells of a block share their draws. */
+/* test_plan.c: the order of trials is a seeded, blocked random one, the same on every machine; cells of a block share their
+ * draws. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

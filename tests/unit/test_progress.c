@@ -1,5 +1,5 @@
-/* test_progress.c: what a campaign shows: a line a trial where standard error is no terminal, a bar on one that never wraps, nothing when
- * quiet, and colour as asked. */
+/* test_progress.c: what a campaign shows: a line a trial where standard error is no terminal, a bar on one that never wraps,
+ * nothing when quiet, and colour as asked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -54,7 +54,8 @@ static void take(struct relay_ring *ring, struct stored expected)
     relay_ring_release(ring);
 }
 
-/* Random packets in and out, often to the brim: order, content, and no byte outside the memory (the address sanitizer sees that). */
+/* Random packets in and out, often to the brim: order, content, and no byte outside the memory (the address sanitizer sees
+ * that). */
 static void ring_keeps_order_and_content(void **state)
 {
     (void)state;

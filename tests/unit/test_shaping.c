@@ -31,7 +31,8 @@ static void known_rates(void **state)
     }
 }
 
-/* A GSO packet that the device lets through, with the headers of all its segments, fits the bucket; two segments fit a GSO packet. */
+/* A GSO packet that the device lets through, with the headers of all its segments, fits the bucket; two segments fit a GSO
+ * packet. */
 static void every_packet_fits_the_burst(void **state)
 {
     (void)state;

@@ -186,7 +186,8 @@ static void a_second_writer_is_refused(void **state)
     fixture_open(fixture, NULL);
 }
 
-/* A child writes, is refused company, and is killed in the middle of a trial: what it committed is there, what it was at is marked. */
+/* A child writes, is refused company, and is killed in the middle of a trial: what it committed is there, what it was at is
+ * marked. */
 static void a_killed_writer_leaves_no_lock_and_a_mark(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,4 +1,5 @@
-/* test_store_trial.c: what a trial writes, that it comes whole or not at all, and the numbers of the views against hand-computed ones. */
+/* test_store_trial.c: what a trial writes, that it comes whole or not at all, and the numbers of the views against hand-computed
+ * ones. */
 #include "results_fixture.h"
 
 static void a_campaign_is_stored_with_its_file_and_host(void **state)

@@ -27,7 +27,8 @@ static void values_are_those_of_the_description(void **state)
     (void)state;
     /* worker 1 of 4: d = -1; element 7: m = 7 - 30, w = 3 */
     assert_true(synthetic_value(4, 1, 0, 7) == -23 - 3);
-    /* worker 3 of 4: d = 3; element 1024 at step 100: m = 1024 mod 61 - 30 + 1 + 100 mod 97 = 48 - 30 + 4; w = 1 + 1024 mod 5 = 5 */
+    /* worker 3 of 4: d = 3; element 1024 at step 100: m = 1024 mod 61 - 30 + 1 + 100 mod 97 = 48 - 30 + 4; w = 1 + 1024 mod 5 =
+     * 5 */
     assert_true(synthetic_value(4, 3, 100, 1024) == 22 + 15);
     assert_true(synthetic_mean(100, 1024) == 22);
     assert_true(synthetic_mean(0, 0) == -29 && synthetic_mean(1, 0) == -28 && synthetic_mean(97, 0) == -29);

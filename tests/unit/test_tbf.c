@@ -1,7 +1,8 @@
 /* test_tbf.c: tbf's messages byte by byte, and what the kernel's reports are taken for.
  *
- * The golden bytes agree with what iproute2 6.1 sends for the same rate, burst and limit, but for its rate table (which it rounds to whole
- * microseconds; kernels since 3.8 do not look into it) and for the bucket in ticks at 40 Gbit/s, which it computes from the 32-bit rate. */
+ * The golden bytes agree with what iproute2 6.1 sends for the same rate, burst and limit, but for its rate table (which it rounds
+ * to whole microseconds; kernels since 3.8 do not look into it) and for the bucket in ticks at 40 Gbit/s, which it computes from
+ * the 32-bit rate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

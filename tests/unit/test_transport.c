@@ -1,5 +1,5 @@
-/* test_transport.c: message headers as bytes, and the connection's receiver and sender over a socket pair: every way a stream can be cut,
- * messages that are held back, dropped or redirected, full sockets, and streams that are not ours. */
+/* test_transport.c: message headers as bytes, and the connection's receiver and sender over a socket pair: every way a stream can
+ * be cut, messages that are held back, dropped or redirected, full sockets, and streams that are not ours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

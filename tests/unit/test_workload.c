@@ -1,5 +1,5 @@
-/* test_workload.c: what tasks compute: parts, batches that any process can replay, partitions that add up, synthetic gradients and the check of
- * their sums. The real gradients are of the package's images. */
+/* test_workload.c: what tasks compute: parts, batches that any process can replay, partitions that add up, synthetic gradients and
+ * the check of their sums. The real gradients are of the package's images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
