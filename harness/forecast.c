@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "netem/routes.h"
 #include "netem/topology.h"
 
 /* Arithmetic of one core, measured on development hosts: adding float32 vectors that do not fit the caches. Only a small part of a
@@ -28,20 +29,18 @@ struct leg {
     double latency_ns, bytes_per_second;
 };
 
-/* A host's own link in a star, towards the router (up) or from it. */
-static struct leg star_leg(const struct forecast *forecast, int host, bool up)
+/* One direction of one link: as measured where it was, else as asked. */
+static struct leg leg_over(const struct forecast *forecast, int end)
 {
     const struct topology *topology = forecast->topology;
-    const struct link *link = &topology->links[host];
-    bool forward = up == (link->from == host);
-    int side = forward ? DIRECTION_FORWARD : DIRECTION_BACKWARD;
-    const struct direction *asked = &link->direction[side];
+    int link = end / DIRECTIONS, side = end % DIRECTIONS;
+    const struct direction *asked = &topology->links[link].direction[side];
     struct leg leg = {
         .latency_ns = (double)asked->delay_ns,
         .bytes_per_second = asked->rate_bps ? (double)asked->rate_bps / 8 * topology_payload_share(topology->mtu) : INFINITY,
     };
-    if (forecast->checks && forecast->checks[host].direction[side].measured) {
-        const struct direction_check *check = &forecast->checks[host].direction[side];
+    if (forecast->checks && forecast->checks[link].direction[side].measured) {
+        const struct direction_check *check = &forecast->checks[link].direction[side];
         leg.latency_ns = check->delay_mean_ns;
         if (check->goodput_bps > 0)
             leg.bytes_per_second = check->goodput_bps / 8;
@@ -52,11 +51,14 @@ static struct leg star_leg(const struct forecast *forecast, int host, bool up)
 static struct path forecast_path(const void *context, int from, int to)
 {
     const struct forecast *forecast = context;
-    struct leg up = star_leg(forecast, from, true), down = star_leg(forecast, to, false);
-    return (struct path){
-        .latency_ns = up.latency_ns + down.latency_ns,
-        .bytes_per_second = fmin(up.bytes_per_second, down.bytes_per_second),
-    };
+    struct path path = {.latency_ns = 0, .bytes_per_second = INFINITY};
+    struct route route = topology_route(forecast->topology, from, to);
+    for (int end; (end = route_next(&route)) >= 0;) {
+        struct leg leg = leg_over(forecast, end);
+        path.latency_ns += leg.latency_ns;
+        path.bytes_per_second = fmin(path.bytes_per_second, leg.bytes_per_second);
+    }
+    return path;
 }
 
 static const double *slow_factors(const struct settings *settings, struct arena *arena)

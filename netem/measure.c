@@ -36,6 +36,9 @@ int measure_socket(const struct measure_end *end, int type, int *fd, struct sock
     cleanup(close_fd) int opened = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_in wanted = {.sin_family = AF_INET, .sin_addr = in};
     socklen_t length = sizeof(*bound);
+    if (opened >= 0 && end->device &&
+        setsockopt(opened, SOL_SOCKET, SO_BINDTODEVICE, end->device, (socklen_t)strlen(end->device)) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "a socket on %s's device %s", address, end->device);
     if (opened < 0 || bind(opened, (struct sockaddr *)&wanted, sizeof(wanted)) < 0 ||
         getsockname(opened, (struct sockaddr *)bound, &length) < 0)
         return err_set_errno(err, ERR_HOST, errno, "a socket on %s", address);
@@ -99,20 +102,21 @@ int measure_sampled_link(int link_count, int sample, int i)
     return (int)((int64_t)i * link_count / sample);
 }
 
-static struct measure_end end_of(const struct topology *topology, const int *namespace_fds, int place)
+static struct measure_end end_of(const struct topology *topology, const int *namespace_fds, int place, const char *device)
 {
-    const struct place *at = &topology->places[place];
-    return (struct measure_end){.namespace_fd = namespace_fds[place],
-                                .address = at->kind == PLACE_ROUTER ? TOPOLOGY_ROUTER_ADDRESS : at->address};
+    return (struct measure_end){
+        .namespace_fd = namespace_fds[place], .address = topology_address(topology, place), .device = device};
 }
 
 static int measure_direction(const struct topology *topology, const int *namespace_fds, const struct link *link, int direction,
                              struct direction_check *check, struct err *err)
 {
     bool forward = direction == DIRECTION_FORWARD;
+    char device[16];
+    snprintf(device, sizeof(device), "l%d", (int)(link - topology->links)); /* at both ends */
     struct measure_path path = {
-        .source = end_of(topology, namespace_fds, forward ? link->from : link->to),
-        .target = end_of(topology, namespace_fds, forward ? link->to : link->from),
+        .source = end_of(topology, namespace_fds, forward ? link->from : link->to, device),
+        .target = end_of(topology, namespace_fds, forward ? link->to : link->from, device),
         .asked = link->direction[direction],
         .round_trip_ns = link->direction[0].delay_ns + link->direction[1].delay_ns,
         .mtu = topology->mtu,

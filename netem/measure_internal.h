@@ -12,7 +12,8 @@ struct err;
 
 struct measure_end {
     int namespace_fd;
-    uint32_t address; /* host byte order */
+    uint32_t address;   /* host byte order */
+    const char *device; /* the only one its socket uses; NULL: as the routes say */
 };
 struct measure_path { /* one direction of one link */
     struct measure_end source, target;

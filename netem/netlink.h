@@ -51,6 +51,10 @@ void netlink_add_address(struct netlink *netlink, int index, const char *device,
 void netlink_add_neighbour(struct netlink *netlink, int index, const char *device, uint32_t address,
                            const uint8_t mac[NETLINK_MAC_BYTES]);
 
+struct netlink_nexthop {
+    int index;
+    uint32_t gateway; /* on the link */
+};
 struct netlink_route {
     int index;
     const char *device;
@@ -59,7 +63,10 @@ struct netlink_route {
     uint32_t gateway;               /* on the link, whatever the prefixes say; 0: the destination itself is the neighbour */
     uint32_t source;                /* preferred source address; 0: the kernel's choice */
     const char *congestion_control; /* NULL: the namespace's; locked against setsockopt otherwise */
-    int64_t rto_min_ns;             /* 0: the kernel's; whole milliseconds, rounded up; locked */
+    uint32_t metric;                /* among routes of one prefix, the lowest is used */
+    const struct netlink_nexthop *next_hops; /* with a count: flows are shared between them; index and gateway do not count */
+    int next_hop_count;
+    int64_t rto_min_ns; /* 0: the kernel's; whole milliseconds, rounded up; locked */
 };
 void netlink_add_route(struct netlink *netlink, const struct netlink_route *route);
 

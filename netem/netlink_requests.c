@@ -174,12 +174,31 @@ static int put_metrics(struct nl_msg *message, const struct netlink_route *route
     return code;
 }
 
+static int put_next_hops(struct nl_msg *message, const struct netlink_route *route)
+{
+    struct nlattr *list = nla_nest_start(message, RTA_MULTIPATH);
+    int code = list ? 0 : -1;
+    for (int i = 0; i < route->next_hop_count && code == 0; i++) {
+        struct rtnexthop next_hop = {.rtnh_len = RTNH_LENGTH(nla_total_size(sizeof(uint32_t))),
+                                     .rtnh_flags = RTNH_F_ONLINK,
+                                     .rtnh_ifindex = route->next_hops[i].index};
+        code = nlmsg_append(message, &next_hop, sizeof(next_hop), NLMSG_ALIGNTO) < 0
+                   ? -1
+                   : put_address(message, RTA_GATEWAY, route->next_hops[i].gateway);
+    }
+    if (list)
+        nla_nest_end(message, list);
+    return code;
+}
+
 static int put_route(struct nl_msg *message, const struct netlink_route *route)
 {
-    int code = nla_put_u32(message, RTA_OIF, (uint32_t)route->index);
+    int code = route->next_hop_count > 0 ? put_next_hops(message, route) : nla_put_u32(message, RTA_OIF, (uint32_t)route->index);
     if (route->prefix > 0)
         code |= put_address(message, RTA_DST, route->destination);
-    if (route->gateway)
+    if (route->metric)
+        code |= nla_put_u32(message, RTA_PRIORITY, route->metric);
+    if (route->gateway && route->next_hop_count == 0)
         code |= put_address(message, RTA_GATEWAY, route->gateway);
     if (route->source)
         code |= put_address(message, RTA_PREFSRC, route->source);
@@ -196,7 +215,7 @@ void netlink_add_route(struct netlink *netlink, const struct netlink_route *rout
                          .rtm_protocol = RTPROT_STATIC,
                          .rtm_scope = route->gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
                          .rtm_type = RTN_UNICAST,
-                         .rtm_flags = route->gateway ? RTNH_F_ONLINK : 0};
+                         .rtm_flags = route->gateway && route->next_hop_count == 0 ? RTNH_F_ONLINK : 0};
     struct nl_msg *message = begin(RTM_NEWROUTE, CREATE, &body, sizeof(body));
     finish(netlink, message, message ? put_route(message, route) : -1, route->device,
            route->congestion_control ? "a route with its congestion control" : "a route");

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "netem/namespaces.h"
 #include "netem/netem_qdisc.h"
+#include "netem/routes.h"
 #include "netem/tap.h"
 #include "netem/tbf.h"
 #include "netem/topology.h"
@@ -22,6 +23,7 @@ enum {
     TCP_BUFFER_LEAST = 6 << 20, /* the kernel's own maximum for receiving */
     TCP_BUFFER_MOST = 1 << 30,
     ALTNAME_MOST = 127,
+    DEFAULT_TTL = 64, /* the kernel's */
     RENDER_BYTES = 64,
 };
 
@@ -120,57 +122,59 @@ static int prepare(struct network *network, struct err *err)
     return 0;
 }
 
-/* What TCP must hold: the narrowest path's round trip and its queues, twice over, as the window counts memory with its overhead. */
-static uint64_t tcp_buffer_bytes(const struct topology *topology)
+/* What TCP must hold: the longest path's round trip at the highest rate, and the longest queue at each of its links, twice over, as the
+ * window counts memory with its overhead. */
+static uint64_t tcp_buffer_bytes(const struct topology *topology, const struct routes_longest *longest)
 {
-    uint64_t most = TCP_BUFFER_LEAST;
-    for (int link = 0; link < topology->link_count; link++) {
-        const struct direction *forward = &topology->links[link].direction[DIRECTION_FORWARD];
-        const struct direction *backward = &topology->links[link].direction[DIRECTION_BACKWARD];
-        uint64_t rate = forward->rate_bps > backward->rate_bps ? forward->rate_bps : backward->rate_bps;
-        uint64_t round_trip_ns = 2 * (uint64_t)(forward->delay_ns + backward->delay_ns); /* two links a path */
-        uint64_t queues = 2 * (forward->queue_bytes > backward->queue_bytes ? forward->queue_bytes : backward->queue_bytes);
-        unsigned __int128 needed = 2 * ((unsigned __int128)rate / 8 * round_trip_ns / (uint64_t)NS_PER_S + queues);
-        if (needed > most)
-            most = needed > TCP_BUFFER_MOST ? TCP_BUFFER_MOST : (uint64_t)needed;
-    }
-    return most;
+    uint64_t rate = 0, queue = 0;
+    for (int link = 0; link < topology->link_count; link++)
+        for (int d = 0; d < DIRECTIONS; d++) {
+            const struct direction *direction = &topology->links[link].direction[d];
+            rate = direction->rate_bps > rate ? direction->rate_bps : rate;
+            queue = direction->queue_bytes > queue ? direction->queue_bytes : queue;
+        }
+    unsigned __int128 in_flight = (unsigned __int128)rate / 8 * (uint64_t)(2 * longest->delay_ns) / (uint64_t)NS_PER_S;
+    unsigned __int128 needed = 2 * (in_flight + (unsigned __int128)queue * (unsigned)longest->links);
+    return needed < TCP_BUFFER_LEAST ? TCP_BUFFER_LEAST : needed > TCP_BUFFER_MOST ? TCP_BUFFER_MOST : (uint64_t)needed;
 }
 
 /* A new namespace takes several settings over from the host's: each that matters is written, so that hosts do not differ. */
-static int set_sysctls(const struct topology *topology, const struct place *place, uint64_t buffer, struct err *err)
+static int set_sysctls(const struct topology *topology, int index, const struct routes_longest *longest, struct err *err)
 {
+    const struct place *place = &topology->places[index];
+    uint64_t buffer = tcp_buffer_bytes(topology, longest);
+    bool host = place->kind == PLACE_HOST;
+    bool forwards = place->kind == PLACE_ROUTER || routes_transit(topology, index), chooses = routes_degree(topology, index) > 1;
     char receive[RENDER_BYTES], send[RENDER_BYTES];
     snprintf(receive, sizeof(receive), "4096 131072 %" PRIu64, buffer);
     snprintf(send, sizeof(send), "4096 16384 %" PRIu64, buffer);
     const struct setting {
         const char *name, *value;
-        bool required, hosts_only;
+        bool required, wanted;
     } settings[] = {
-        {"net/ipv6/conf/all/disable_ipv6", "1", false, false}, /* no duplicate address detection, no router solicitations */
-        {"net/ipv4/conf/all/rp_filter", "0", true, false},
-        {"net/ipv4/conf/default/rp_filter", "0", true, false},
-        {"net/ipv4/ip_forward", place->kind == PLACE_ROUTER ? "1" : "0", true, false},
-        {"net/ipv4/tcp_no_metrics_save", "1", true, true}, /* a trial learns nothing from the one before on the same fabric */
-        {"net/ipv4/tcp_slow_start_after_idle", topology->tcp.slow_start_after_idle ? "1" : "0", true, true},
-        {"net/ipv4/tcp_rmem", receive, true, true},
-        {"net/ipv4/tcp_wmem", send, true, true},
+        {"net/ipv6/conf/all/disable_ipv6", "1", false, true}, /* no duplicate address detection, no router solicitations */
+        {"net/ipv4/conf/all/rp_filter", "0", true, true},
+        {"net/ipv4/conf/default/rp_filter", "0", true, true},
+        {"net/ipv4/ip_forward", forwards ? "1" : "0", true, true},
+        {"net/ipv4/fib_multipath_hash_policy", "1", true, chooses}, /* ports count too: two nodes' flows may take different paths */
+        {"net/ipv4/ip_default_ttl", "255", true, host && longest->links >= DEFAULT_TTL},
+        {"net/ipv4/tcp_no_metrics_save", "1", true, host}, /* a trial learns nothing from the one before on the same fabric */
+        {"net/ipv4/tcp_slow_start_after_idle", topology->tcp.slow_start_after_idle ? "1" : "0", true, host},
+        {"net/ipv4/tcp_rmem", receive, true, host},
+        {"net/ipv4/tcp_wmem", send, true, host},
     };
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-        if (settings[i].hosts_only && place->kind != PLACE_HOST)
-            continue;
-        if (namespaces_sysctl(settings[i].name, settings[i].value, settings[i].required, err) < 0)
+        if (settings[i].wanted && namespaces_sysctl(settings[i].name, settings[i].value, settings[i].required, err) < 0)
             return -ERR_HOST;
     }
     return 0;
 }
 
 /* TAPs are opened here too: the process is in the right namespace just now. */
-static int make_place(struct network *network, int index, uint64_t buffer, struct err *err)
+static int make_place(struct network *network, int index, const struct routes_longest *longest, struct err *err)
 {
     struct network_place *place = &network->places[index];
-    if (namespaces_new_network(&place->namespace_fd, err) < 0 ||
-        set_sysctls(network->topology, &network->topology->places[index], buffer, err) < 0 ||
+    if (namespaces_new_network(&place->namespace_fd, err) < 0 || set_sysctls(network->topology, index, longest, err) < 0 ||
         netlink_open(&place->netlink, err) < 0)
         return err_wrap(err, "place %s", network->topology->places[index].name);
     for (int end = place->first_end; end >= 0; end = network->ends[end].next_end) {
@@ -227,54 +231,23 @@ static void configure_device(struct network *network, struct netlink *netlink, i
     netlink_set_up(netlink, self->device.index, self->device.name);
 }
 
-/* A host reaches everything through the router, its only neighbour; the router has a route and a neighbour for each host. Nobody
- * ever asks for an address. */
-static void configure_routes(struct network *network, struct netlink *netlink, int end)
-{
-    const struct topology *topology = network->topology;
-    const struct place *here = &topology->places[network_end_place(network, end)];
-    const struct place *there = &topology->places[network_end_place(network, end ^ 1)];
-    const struct netlink_device *device = &network->ends[end].device, *peer = &network->ends[end ^ 1].device;
-    struct netlink_route route = {.index = device->index,
-                                  .device = device->name,
-                                  .congestion_control = topology->tcp.congestion_control,
-                                  .rto_min_ns = topology->tcp.rto_min_ns};
-    if (here->kind == PLACE_HOST) {
-        route.gateway = TOPOLOGY_ROUTER_ADDRESS;
-        route.source = here->address;
-        netlink_add_address(netlink, device->index, device->name, here->address, 32);
-        netlink_add_neighbour(netlink, device->index, device->name, TOPOLOGY_ROUTER_ADDRESS, peer->mac);
-    } else {
-        route.destination = there->address;
-        route.prefix = 32;
-        route.source = TOPOLOGY_ROUTER_ADDRESS;
-        netlink_add_neighbour(netlink, device->index, device->name, there->address, peer->mac);
-    }
-    netlink_add_route(netlink, &route);
-}
-
 static int configure_place(struct network *network, int index, struct err *err)
 {
     const struct place *place = &network->topology->places[index];
     struct netlink *netlink = network->places[index].netlink;
+    uint32_t address = topology_address(network->topology, index);
     netlink_set_up(netlink, LOOPBACK_INDEX, "lo");
     if (place->kind == PLACE_ROUTER)
-        netlink_add_address(netlink, LOOPBACK_INDEX, "lo", TOPOLOGY_ROUTER_ADDRESS, 32);
+        netlink_add_address(netlink, LOOPBACK_INDEX, "lo", address, 32);
     for (int end = network->places[index].first_end; end >= 0; end = network->ends[end].next_end) {
+        const struct netlink_device *device = &network->ends[end].device;
         configure_device(network, netlink, end);
-        configure_routes(network, netlink, end);
+        if (place->kind == PLACE_HOST &&
+            end == network->places[index].first_end) /* where programs look for it; good for all links */
+            netlink_add_address(netlink, device->index, device->name, address, 32);
     }
-    return netlink_flush(netlink, err) < 0 ? err_wrap(err, "place %s", place->name) : 0;
-}
-
-static int check_shape(const struct topology *topology, struct err *err)
-{
-    for (int i = 0; i < topology->link_count; i++) {
-        const struct link *link = &topology->links[i];
-        if (topology->places[link->from].kind == topology->places[link->to].kind)
-            return err_set(err, ERR_USAGE, "link %s joins two %ss: only links between a host and the router can be built",
-                           link->name, topology->places[link->from].kind == PLACE_HOST ? "host" : "router");
-    }
+    if (network_configure_routes(network, index, err) < 0 || netlink_flush(netlink, err) < 0)
+        return err_wrap(err, "place %s", place->name);
     return 0;
 }
 
@@ -282,13 +255,12 @@ int network_make(struct network *network, const struct topology *topology, enum 
                  struct relay_counters *relay_counters, struct err *err)
 {
     *network = (struct network){.topology = topology, .engine = engine, .relay_counters = relay_counters};
-    if (check_shape(topology, err) < 0)
-        return -ERR_USAGE;
     int64_t started = clock_now_ns();
     int code = prepare(network, err);
-    uint64_t buffer = tcp_buffer_bytes(topology);
+    struct routes_longest longest;
+    (void)routes_longest(topology, &longest); /* hosts without a way to each other are nothing to refuse here */
     for (int place = 0; code == 0 && place < topology->place_count; place++)
-        code = make_place(network, place, buffer, err);
+        code = make_place(network, place, &longest, err);
     log_debug("network: namespaces and TAPs %.1f ms", (double)(clock_now_ns() - started) / 1e6);
     return code;
 }

@@ -56,8 +56,9 @@ int network_count(struct network *network, struct link_counters *counters, struc
 int network_reset(struct network *network, struct err *err);
 
 /* What the parts of this module share. */
-enum engine_kind network_link_engine(const struct network *network, int link); /* ENGINE_NONE: a veth pair and nothing else */
-int network_end_place(const struct network *network, int end);                 /* end: 2 * link + end */
+int network_configure_routes(struct network *network, int place, struct err *err); /* neighbours and routes, into the batch */
+enum engine_kind network_link_engine(const struct network *network, int link);     /* ENGINE_NONE: a veth pair and nothing else */
+int network_end_place(const struct network *network, int end);                     /* end: 2 * link + end */
 static inline int network_end_index(int end)
 {
     return 2 + 4 * (end / ENDS) + end % ENDS;

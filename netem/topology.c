@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "netem/routes.h"
 #include "netem/shaping.h"
 
 /* The contract's limits. A delay line must hold rate x delay; the bound keeps one direction's line within memory a laptop has. */
@@ -105,21 +106,16 @@ int topology_build(const struct settings *settings, int workers, int servers, st
     default:
         return err_set(err, ERR_USAGE, "there is no topology shape number %d", (int)settings->shape);
     }
+    built.routes = routes_compute(&built, arena);
     *topology = built;
     return 0;
 }
 
-/* The link of a host, and which of its directions leaves the host. Every host of today's shapes has exactly one. */
-static const struct link *host_link(const struct topology *topology, int host, int *outward)
+uint32_t topology_address(const struct topology *topology, int place)
 {
-    for (int i = 0; i < topology->link_count; i++) {
-        const struct link *link = &topology->links[(host + i) % topology->link_count]; /* in a star it is link number `host` */
-        if (link->from == host || link->to == host) {
-            *outward = link->from == host ? DIRECTION_FORWARD : DIRECTION_BACKWARD;
-            return link;
-        }
-    }
-    return NULL;
+    if (place < topology->host_count)
+        return topology->places[place].address;
+    return TOPOLOGY_ROUTER_ADDRESS - (uint32_t)(place - topology->host_count);
 }
 
 static void extend_path(struct topology_path *path, const struct direction *direction)
@@ -135,13 +131,9 @@ struct topology_path topology_path(const struct topology *topology, int from_hos
     struct topology_path path = {0};
     if (from_host == to_host)
         return path; /* over the loopback device */
-    int outward;
-    const struct link *link = host_link(topology, from_host, &outward);
-    if (link)
-        extend_path(&path, &link->direction[outward]);
-    link = host_link(topology, to_host, &outward);
-    if (link)
-        extend_path(&path, &link->direction[!outward]);
+    struct route route = topology_route(topology, from_host, to_host);
+    for (int end; (end = route_next(&route)) >= 0;)
+        extend_path(&path, &topology->links[end / DIRECTIONS].direction[end % DIRECTIONS]);
     return path;
 }
 

@@ -15,6 +15,8 @@ enum { DIRECTION_FORWARD = 0, DIRECTION_BACKWARD = 1, DIRECTIONS = 2 }; /* from 
         "forward", "backward"                                                                                                      \
     }
 
+struct routes;
+
 struct place {        /* one network namespace */
     const char *name; /* "w0", "s0", "router" */
     enum place_kind kind;
@@ -45,6 +47,8 @@ struct topology {
     int place_count, host_count;
     const struct link *links;
     int link_count;
+    bool fewest_links;           /* the best route has the fewest links, then the least delay; false: the other way round */
+    const struct routes *routes; /* netem/routes.h; NULL until computed */
     int mtu;
     struct tcp_settings tcp;
 };

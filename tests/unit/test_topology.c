@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "netem/routes.h"
 #include "netem/topology.h"
 
 static struct settings ordinary(void)
@@ -65,7 +66,9 @@ static void a_path_sums_delays_and_takes_the_narrowest_rate(void **state)
         {.from = 0, .to = 2, .direction = {{.rate_bps = 100, .delay_ns = 1}, {.rate_bps = 200, .delay_ns = 10}}},
         {.from = 2, .to = 1, .direction = {{.rate_bps = 0, .delay_ns = 100}, {.rate_bps = 50, .delay_ns = 1000}}},
     };
-    const struct topology topology = {.places = places, .place_count = 3, .host_count = 2, .links = links, .link_count = 2};
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct topology topology = {.places = places, .place_count = 3, .host_count = 2, .links = links, .link_count = 2};
+    topology.routes = routes_compute(&topology, arena);
     struct topology_path there = topology_path(&topology, 0, 1), back = topology_path(&topology, 1, 0);
     assert_int_equal(there.delay_ns, 101);
     assert_int_equal(there.rate_bps, 100); /* 0 is no limit, not the least */
