@@ -289,6 +289,8 @@ static int build(struct warden *warden, struct err *err)
     if (code == 0)
         code = start_relay(warden, err); /* so early, because it takes as long as the rest */
     if (code == 0)
+        show_names(topology); /* before any program: it covers /tmp for a moment, where a program may lie */
+    if (code == 0)
         code = begin_programs(warden, true, err); /* they load while the network is configured */
     if (code == 0)
         code = network_configure(&warden->network, err);
@@ -296,7 +298,6 @@ static int build(struct warden *warden, struct err *err)
         code = network_read_back(&warden->network, setup->shared->readback, err);
     if (code < 0)
         return code;
-    show_names(topology);
     if ((code = await_relay(warden, err)) < 0)
         return code;
     setup->shared->build_ns = clock_now_ns() - started;
