@@ -12,6 +12,8 @@ TABLE(engine_names, ENGINE_COUNT, "auto", "netem", "relay", "none");
 TABLE(shape_names, SHAPE_COUNT, "star");
 TABLE(model_names, MODEL_COUNT, "softmax", "mlp", "synthetic");
 TABLE(dataset_names, DATASET_COUNT, "fashion-mnist");
+TABLE(jitter_names, JITTER_COUNT, "uniform", "normal", "pareto", "lognormal", "table");
+TABLE(framing_names, FRAMING_COUNT, "l2", "l1");
 TABLE(gradient_names, GRADIENTS_COUNT, "real", "none");
 TABLE(distribution_names, DISTRIBUTION_COUNT, "measured", "constant", "exponential", "shifted-exponential", "lognormal", "pareto");
 TABLE(role_names, ROLE_COUNT, "worker", "server");

@@ -8,6 +8,12 @@ enum engine_kind { ENGINE_AUTO, ENGINE_NETEM, ENGINE_RELAY, ENGINE_NONE, ENGINE_
 enum topology_shape { SHAPE_STAR, SHAPE_COUNT };
 enum model_kind { MODEL_SOFTMAX, MODEL_MLP, MODEL_SYNTHETIC, MODEL_COUNT };
 enum dataset_kind { DATASET_FASHION_MNIST, DATASET_COUNT };
+enum jitter_kind { JITTER_UNIFORM, JITTER_NORMAL, JITTER_PARETO, JITTER_LOGNORMAL, JITTER_TABLE, JITTER_COUNT };
+enum framing_kind {
+    FRAMING_L2,
+    FRAMING_L1,
+    FRAMING_COUNT
+}; /* whether a rate counts Ethernet frames or all that they occupy on a cable */
 enum gradient_kind { GRADIENTS_REAL, GRADIENTS_NONE, GRADIENTS_COUNT };
 enum distribution_kind {
     DISTRIBUTION_MEASURED, /* no drawn time: the real work's own duration */
@@ -28,6 +34,8 @@ extern const char *const engine_names[ENGINE_COUNT + 1];
 extern const char *const shape_names[SHAPE_COUNT + 1];
 extern const char *const model_names[MODEL_COUNT + 1];
 extern const char *const dataset_names[DATASET_COUNT + 1];
+extern const char *const jitter_names[JITTER_COUNT + 1];
+extern const char *const framing_names[FRAMING_COUNT + 1];
 extern const char *const gradient_names[GRADIENTS_COUNT + 1];
 extern const char *const distribution_names[DISTRIBUTION_COUNT + 1];
 extern const char *const role_names[ROLE_COUNT + 1];

@@ -23,10 +23,28 @@ struct place {        /* one network namespace */
     uint32_t address; /* IPv4, host byte order; hosts only */
 };
 
+struct gilbert_elliott {        /* loss in bursts: a good and a bad state, each with a loss of its own; p 0: not used */
+    double p, r;                /* probability a packet of going from good to bad, and back */
+    double loss_bad, loss_good; /* of a packet in that state: 1-h and 1-k */
+};
+
+struct impairments {   /* of one direction, beyond its delay; all 0: none. Probabilities are of a packet on the wire */
+    int64_t jitter_ns; /* uniform: half the width; otherwise the standard deviation */
+    enum jitter_kind jitter_distribution;
+    const int16_t *jitter_table; /* JITTER_TABLE: quantiles in 1/8192 of the jitter; elsewhere NULL */
+    int jitter_table_size;
+    double jitter_correlation; /* of each draw with the one before it, 0 .. 1 */
+    double loss, loss_correlation;
+    struct gilbert_elliott gilbert_elliott; /* instead of loss */
+    double duplicate, corrupt;
+    double reorder; /* sent at once, in front of what is still delayed */
+};
+
 struct direction {        /* what one direction of a link is asked to be */
     uint64_t rate_bps;    /* of Ethernet frames without preamble, FCS and gap; 0: not limited */
     int64_t delay_ns;     /* one way */
     uint64_t queue_bytes; /* resolved: never 0 where rate_bps is set */
+    struct impairments impairments;
 };
 
 struct link {
@@ -50,6 +68,7 @@ struct topology {
     bool fewest_links;           /* the best route has the fewest links, then the least delay; false: the other way round */
     const struct routes *routes; /* netem/routes.h; NULL until computed */
     int mtu;
+    uint64_t seed; /* of every link's impairments; no part of what distinguishes two topologies */
     struct tcp_settings tcp;
 };
 
@@ -75,10 +94,11 @@ struct link_check {
     struct direction_check direction[DIRECTIONS];
 };
 
-struct direction_counters {  /* during one trial */
-    uint64_t packets, bytes; /* through the engine */
-    uint64_t queue_drops;    /* by the sender's tbf: the queue that was asked for was full */
-    uint64_t unasked_drops;  /* anything else: relay ring full, TAP write refused, device tx_dropped */
+struct direction_counters {                          /* during one trial */
+    uint64_t packets, bytes;                         /* through the engine */
+    uint64_t queue_drops;                            /* by the sender's tbf: the queue that was asked for was full */
+    uint64_t lost, duplicated, corrupted, reordered; /* as asked; netem tells only the first, drops at its limit included */
+    uint64_t unasked_drops;                          /* anything else: relay ring full, TAP write refused, device tx_dropped */
     int64_t lateness_p50_ns, lateness_p99_ns, lateness_max_ns; /* relay: release after its deadline; -1: no relay here */
     uint64_t backlog_bytes_max;                                /* tbf's backlog when read at the end; 0 if unknown */
 };
