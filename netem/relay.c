@@ -11,7 +11,7 @@
  * taken off the arrival, the cost of waking the receiver off the deadline. No packet leaves before it came, or more than
  * RELAY_BIAS_MAX_NS per estimate before arrival + delay.
  *
- * Invariants: a packet that was read is in exactly one ring, or counted (packets, ring_full, write_refused). A direction is in the
+ * Invariants: a packet that was read or duplicated is in exactly one ring, or counted (packets, lost, ring_full, write_refused). A direction is in the
  * heap if and only if its ring holds packets and its port takes writes. Nothing here allocates, locks or logs once packets flow. */
 #include "netem/relay.h"
 
@@ -30,7 +30,6 @@ enum {
     TURN = 32,        /* packets read from a port before deadlines are looked at again */
     EVENTS = 64,      /* events taken from epoll at once */
     DELIVERIES = 128, /* packets written before ports are looked at again */
-    VNET_HEADER = 10, /* struct virtio_net_hdr, in front of each frame */
 };
 #define STAGE_NS (300 * NS_PER_US) /* where the first of two sleeps ends before a deadline */
 #define SLEPT_NS (3 * NS_PER_US)   /* a wait shorter than this did not sleep */
@@ -40,26 +39,17 @@ enum {
 
 enum { EVENT_TIMER = -1, EVENT_CONTROL = -2, EVENT_BIAS = -3 }; /* otherwise: the direction whose packets the port gives */
 
-struct line { /* one direction */
-    int in, out;
-    bool blocked;         /* the port refused a write; waiting until it is writable */
-    int64_t last_read_ns; /* silence so far is how long the receiver has been asleep */
-    struct relay_pace pace;
-    struct relay_ring ring;
-    struct relay_counters *counters;
-};
-
 struct relay {
-    struct line *lines;
+    struct relay_line *lines;
     int line_count;
     struct relay_heap heap;
     struct relay_bias bias;
     struct relay_priority priority;
     int epoll, timer, control;
-    int64_t armed_ns;  /* what the timer is set to; NEVER: nothing */
-    int64_t target_ns; /* the deadline that this wait stands for; 0: none, or the first of two sleeps */
-    int64_t slept_ns;  /* how long it was to sleep when the timer was set */
-    unsigned char *discarded;
+    int64_t armed_ns;     /* what the timer is set to; NEVER: nothing */
+    int64_t target_ns;    /* the deadline that this wait stands for; 0: none, or the first of two sleeps */
+    int64_t slept_ns;     /* how long it was to sleep when the timer was set */
+    unsigned char *spare; /* what finds no room, and what is about to be duplicated */
 };
 
 size_t relay_shared_bytes(int link_count)
@@ -73,7 +63,7 @@ static void close_relay(struct relay *relay)
     for (int i = 0; relay->lines && i < relay->line_count; i++)
         relay_ring_close(&relay->lines[i].ring);
     free(relay->lines);
-    free(relay->discarded);
+    free(relay->spare);
     relay_heap_close(&relay->heap);
     close_fd(&relay->epoll);
     close_fd(&relay->timer);
@@ -98,10 +88,11 @@ static int open_lines(struct relay *relay, const struct relay_link *links, struc
                        relay->line_count / 2, total >> 20);
     for (int i = 0; i < relay->line_count; i++) {
         const struct relay_link *link = &links[i / 2];
-        struct line *line = &relay->lines[i];
+        struct relay_line *line = &relay->lines[i];
         line->in = link->port[i % 2];
         line->out = link->port[1 - i % 2];
         line->pace = relay_pace_for(&link->direction[i % 2]);
+        impairment_begin(&line->impairment, &link->direction[i % 2].impairments, link->seed, link->number, (uint32_t)i % 2);
         line->counters = &counters[i];
         int failed = relay_ring_open(&line->ring, relay_ring_capacity(&link->direction[i % 2]), prefault, err);
         if (failed)
@@ -117,8 +108,8 @@ static int open_relay(struct relay *relay, const struct relay_link *links, int l
 {
     relay->line_count = 2 * link_count;
     relay->lines = calloc((size_t)relay->line_count + 1, sizeof(*relay->lines));
-    relay->discarded = malloc(RELAY_PACKET_MAX);
-    if (!relay->lines || !relay->discarded)
+    relay->spare = malloc(RELAY_PACKET_MAX);
+    if (!relay->lines || !relay->spare)
         return err_set_errno(err, ERR_HOST, ENOMEM, "relay: memory for %d links", link_count);
     relay->epoll = epoll_create1(EPOLL_CLOEXEC);
     relay->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -136,7 +127,7 @@ static int open_relay(struct relay *relay, const struct relay_link *links, int l
 
 static void schedule(struct relay *relay, int index)
 {
-    const struct line *line = &relay->lines[index];
+    const struct relay_line *line = &relay->lines[index];
     const struct relay_packet *oldest = relay_ring_oldest(&line->ring);
     if (oldest && !line->blocked)
         relay_heap_set(&relay->heap, index, oldest->deadline_ns);
@@ -147,37 +138,24 @@ static void schedule(struct relay *relay, int index)
 /* The port in question is `line->out`, which is also where the opposite line reads: one registration serves both. */
 static bool set_blocked(struct relay *relay, int index, bool blocked)
 {
-    struct line *line = &relay->lines[index];
+    struct relay_line *line = &relay->lines[index];
     if (watch(relay, EPOLL_CTL_MOD, line->out, blocked ? EPOLLIN | EPOLLOUT : EPOLLIN, index ^ 1) < 0)
         return false;
     line->blocked = blocked;
     return true;
 }
 
-static void count_delivery(struct line *line, const struct relay_packet *packet, int64_t now_ns)
-{
-    struct relay_counters *counters = line->counters;
-    int64_t late_ns = now_ns - packet->deadline_ns;
-    if (late_ns < 0)
-        late_ns = 0;
-    counters->packets++;
-    counters->bytes += packet->length - VNET_HEADER;
-    counters->lateness[relay_lateness_bucket(late_ns)]++;
-    if (late_ns > counters->lateness_max_ns)
-        counters->lateness_max_ns = late_ns;
-}
-
 /* Writes the oldest packet. One that the port does not take now stays; one that it never will is counted and let go. */
 static void deliver(struct relay *relay, int index, int64_t now_ns)
 {
-    struct line *line = &relay->lines[index];
+    struct relay_line *line = &relay->lines[index];
     const struct relay_packet *packet = relay_ring_oldest(&line->ring);
     ssize_t written;
     do
         written = write(line->out, packet->data, packet->length);
     while (written < 0 && errno == EINTR);
     if (written >= 0)
-        count_delivery(line, packet, now_ns);
+        relay_line_count(line, packet->length, now_ns - packet->deadline_ns);
     else if (errno != EAGAIN || !set_blocked(relay, index, true))
         line->counters->write_refused++;
     if (!line->blocked)
@@ -205,10 +183,10 @@ static int64_t deliver_due(struct relay *relay, int64_t now_ns, int64_t target_n
  * when they are read. Returns the time of the last read. */
 static int64_t read_port(struct relay *relay, int index, int64_t now_ns, int64_t early_ns)
 {
-    struct line *line = &relay->lines[index];
+    struct relay_line *line = &relay->lines[index];
     for (int done = 0; done < TURN; done++) {
         struct relay_packet *packet = relay_ring_reserve(&line->ring);
-        ssize_t length = read(line->in, packet ? packet->data : relay->discarded, RELAY_PACKET_MAX);
+        ssize_t length = read(line->in, packet ? packet->data : relay->spare, RELAY_PACKET_MAX);
         if (length < 0) {
             if (errno == EINTR)
                 continue;
@@ -223,17 +201,18 @@ static int64_t read_port(struct relay *relay, int index, int64_t now_ns, int64_t
             line->counters->ring_full++;
             continue;
         }
-        if (length <= VNET_HEADER) { /* cannot be a frame */
+        if (length <= RELAY_VNET_HEADER) { /* cannot be a frame */
             line->counters->read_failed++;
             continue;
         }
-        int64_t receiver_ns = relay_bias_arrival_ns(&relay->bias, now_ns - line->last_read_ns);
+        struct relay_arrival arrival = {.now_ns = now_ns,
+                                        .early_ns = early_ns,
+                                        .receiver_ns = relay_bias_arrival_ns(&relay->bias, now_ns - line->last_read_ns),
+                                        .length = (uint32_t)length};
         line->last_read_ns = now_ns;
-        int64_t deadline_ns = relay_pace_deadline_ns(&line->pace, now_ns, now_ns - early_ns, receiver_ns,
-                                                     relay_wire_bytes(packet->data, (uint32_t)length));
         bool first = line->ring.count == 0;
-        relay_ring_commit(&line->ring, (uint32_t)length, deadline_ns);
-        if (first)
+        relay_line_take(line, packet, &arrival, relay->spare);
+        if (first && line->ring.count > 0)
             schedule(relay, index);
         now_ns = clock_now_ns();
         early_ns = 0;

@@ -8,6 +8,11 @@
  * (relay_pace.c), so that a short message after silence takes as long as its bytes ask; no packet is held for this longer than two
  * buckets and itself take.
  *
+ * Impairments (impairment.h) are decided when a packet comes, before it is kept: a lost packet takes no room, a duplicate is a packet of its own,
+ * jitter is part of the deadline and keeps order as everything does, and a reordered packet is written at once, in front of those that
+ * are still held. What nobody can see on a wire is not there: a large packet counts as one, so that a direction with probabilities
+ * must get packets of one frame (shaping.h).
+ *
  * Packets in flight lie end to end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus
  * headers. Nothing is allocated afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency
  * is measured before the first packet and learned further while running; it is taken off the deadlines, so that the delay is right
@@ -19,15 +24,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schemas/topology.h"
+
 struct err;
 
 enum { RELAY_LATENESS_BUCKETS = 512 }; /* log-linear: 8 buckets an octave from 1 us */
 
 /* One direction's counters, in memory shared between relay and caller; written by the relay only. */
 struct relay_counters {
-    uint64_t packets, bytes;                        /* written; frames without the virtio header, a GSO packet is one */
-    uint64_t ring_full, write_refused, read_failed; /* lost: packets, packets, read errors */
-    int64_t lateness_max_ns;                        /* of a packet's write after its deadline, the bias taken off */
+    uint64_t packets, bytes;                         /* written; frames without the virtio header, a GSO packet is one */
+    uint64_t lost, duplicated, corrupted, reordered; /* as asked: read + duplicated = packets + lost + ring_full + write_refused */
+    uint64_t ring_full, write_refused, read_failed;  /* lost: packets, packets, read errors */
+    int64_t lateness_max_ns;                         /* of a packet's write after its deadline, the bias taken off */
     uint64_t lateness[RELAY_LATENESS_BUCKETS];
 };
 int64_t relay_lateness_quantile_ns(const struct relay_counters *counters, double quantile); /* -1 without packets */
@@ -36,10 +44,14 @@ struct relay_direction { /* packets read from one port are written to the other 
     int64_t delay_ns;
     uint64_t rate_bps; /* what tbf is set to: sizes the ring and spreads bursts; 0: not limited */
     uint64_t queue_bytes;
+    uint32_t overhead_bytes; /* what a frame takes of the rate beyond its own bytes */
+    struct impairments impairments;
 };
 struct relay_link {
     int port[2];                         /* descriptors of the two TAPs: [0] at link.from, [1] at link.to */
     struct relay_direction direction[2]; /* [0]: from port 0 to port 1 */
+    uint64_t seed;                       /* with the number, of the impairments' random streams */
+    uint32_t number;
 };
 
 /* Bytes of shared memory for `link_count` links; [2 * link + direction] counters follow each other. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "netem/impairment.h"
 #include "netem/relay.h"
 
 struct err;
@@ -52,19 +53,44 @@ void relay_ring_release(struct relay_ring *ring);                      /* drops 
 
 struct relay_pace {
     int64_t delay_ns;
-    double byte_ns;   /* 0: no rate */
-    int64_t ahead_ns; /* so much before the transmitter is done with a packet it leaves */
+    double overhead_ns; /* of each packet's frame */
+    double byte_ns;     /* 0: no rate */
+    int64_t ahead_ns;   /* so much before the transmitter is done with a packet it leaves */
     int64_t backlog_most_ns;
     int64_t busy_until_ns; /* the virtual transmitter's */
     int64_t last_ns;       /* the deadline of the packet in front */
 };
 struct relay_pace relay_pace_for(const struct relay_direction *direction);
-/* arrival + delay - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or before
+/* arrival + delay + jitter - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or before
  * the packet in front. */
-int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, uint32_t wire_bytes);
+int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, int64_t jitter_ns,
+                               uint32_t wire_bytes);
 /* What a packet (virtio_net_hdr and frame, longer than the header) is on the wire: each segment with its own headers, as tbf
  * counts. */
 uint32_t relay_wire_bytes(const unsigned char *packet, uint32_t length);
+
+/* --- one direction (relay_line.c) --------------------------------------------------------------------------------------------------- */
+
+enum { RELAY_VNET_HEADER = 10 }; /* struct virtio_net_hdr, in front of each frame */
+struct relay_line {
+    int in, out;
+    bool blocked;         /* the port refused a write; waiting until it is writable */
+    int64_t last_read_ns; /* silence so far is how long the receiver has been asleep */
+    struct relay_pace pace;
+    struct relay_ring ring;
+    struct impairment impairment;
+    struct relay_counters *counters;
+};
+struct relay_arrival {        /* of a packet that has just been read */
+    int64_t now_ns, early_ns; /* early: how long ago it really came */
+    int64_t receiver_ns;      /* what the receiver will take to wake up */
+    uint32_t length;
+};
+/* Takes the packet, which lies where the ring's next one goes: loses, duplicates, corrupts, sends at once or keeps it, as the line's
+ * impairments will have it. `spare` has room for RELAY_PACKET_MAX. */
+void relay_line_take(struct relay_line *line, struct relay_packet *packet, const struct relay_arrival *arrival,
+                     unsigned char *spare);
+void relay_line_count(struct relay_line *line, uint32_t length, int64_t late_ns); /* a packet was written */
 
 /* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c)
  * ----------------------------------- */

@@ -26,13 +26,15 @@ struct relay_pace relay_pace_for(const struct relay_direction *direction)
     if (direction->rate_bps > 0) {
         struct shaping shaping = shaping_for_rate(direction->rate_bps, direction->queue_bytes, USUAL_MTU);
         pace.byte_ns = 8 * (double)NS_PER_S / ((double)direction->rate_bps * FASTER);
+        pace.overhead_ns = direction->overhead_bytes * pace.byte_ns;
         pace.ahead_ns = WAKE_NS + (int64_t)(USUAL_FRAME * pace.byte_ns);
         pace.backlog_most_ns = (int64_t)(BUCKETS_MOST * (double)shaping.burst_bytes * pace.byte_ns);
     }
     return pace;
 }
 
-int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, uint32_t wire_bytes)
+int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, int64_t jitter_ns,
+                               uint32_t wire_bytes)
 {
     int64_t deadline_ns = arrival_ns + pace->delay_ns - early_ns;
     if (deadline_ns < now_ns)
@@ -43,10 +45,13 @@ int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t 
             backlog_ns = 0;
         else if (backlog_ns > pace->backlog_most_ns)
             backlog_ns = pace->backlog_most_ns;
-        pace->busy_until_ns = deadline_ns + backlog_ns + (int64_t)(wire_bytes * pace->byte_ns);
+        pace->busy_until_ns = deadline_ns + backlog_ns + (int64_t)(wire_bytes * pace->byte_ns + pace->overhead_ns);
         if (pace->busy_until_ns - pace->ahead_ns > deadline_ns)
             deadline_ns = pace->busy_until_ns - pace->ahead_ns;
     }
+    deadline_ns += jitter_ns; /* last: the transmitter has nothing to do with it */
+    if (deadline_ns < now_ns)
+        deadline_ns = now_ns;
     if (deadline_ns < pace->last_ns)
         deadline_ns = pace->last_ns;
     pace->last_ns = deadline_ns;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "netem/impairment.h"
 #include "netem/relay_internal.h"
 
 enum {
@@ -21,8 +22,9 @@ enum {
 size_t relay_ring_capacity(const struct relay_direction *direction)
 {
     uint64_t rate_bps = direction->rate_bps ? direction->rate_bps : UNLIMITED_RATE_BPS;
-    double seconds = (double)(direction->delay_ns + SLACK_NS) / (double)NS_PER_S;
-    double bytes_per_second = (double)rate_bps / 8;
+    double seconds =
+        (double)(direction->delay_ns + impairment_jitter_most_ns(&direction->impairments) + SLACK_NS) / (double)NS_PER_S;
+    double bytes_per_second = (double)rate_bps / 8 * (1 + direction->impairments.duplicate);
     double packets_per_second = bytes_per_second / SMALLEST_FRAME;
     if (packets_per_second > PACKETS_PER_SECOND)
         packets_per_second = PACKETS_PER_SECOND;

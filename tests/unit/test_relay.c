@@ -169,12 +169,12 @@ static void deadlines_without_a_rate(void **state)
     (void)state;
     struct relay_direction direction = {.delay_ns = 5000};
     struct relay_pace pace = relay_pace_for(&direction);
-    /* now, arrival, early, bytes */
-    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 990, 0, 1514), 5990);
-    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 990, 40, 60000), 5990); /* not before the packet in front */
-    assert_int_equal(relay_pace_deadline_ns(&pace, 2000, 2000, 40, 60000), 6960);
+    /* now, arrival, early, jitter, bytes */
+    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 990, 0, 0, 1514), 5990);
+    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 990, 40, 0, 60000), 5990); /* not before the packet in front */
+    assert_int_equal(relay_pace_deadline_ns(&pace, 2000, 2000, 40, 0, 60000), 6960);
     pace = relay_pace_for(&(struct relay_direction){0});
-    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 990, 500, 60), 1000); /* not before it came */
+    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 990, 500, 0, 60), 1000); /* not before it came */
 }
 
 static void deadlines_keep_order_and_causality(void **state)
@@ -189,7 +189,7 @@ static void deadlines_keep_order_and_causality(void **state)
         for (int step = 0; step < 10000; step++) {
             now_ns += rng_below(&rng, 1000);
             int64_t early_ns = rng_below(&rng, RELAY_BIAS_MAX_NS), arrival_ns = now_ns - rng_below(&rng, 500);
-            int64_t deadline_ns = relay_pace_deadline_ns(&pace, now_ns, arrival_ns, early_ns, 60 + rng_below(&rng, 65000));
+            int64_t deadline_ns = relay_pace_deadline_ns(&pace, now_ns, arrival_ns, early_ns, 0, 60 + rng_below(&rng, 65000));
             assert_true(deadline_ns >= previous_ns && deadline_ns >= now_ns);
             assert_true(deadline_ns >= arrival_ns + direction.delay_ns - early_ns);
             previous_ns = deadline_ns;
@@ -203,16 +203,16 @@ static void bursts_leave_at_the_rate(void **state)
     (void)state;
     struct relay_direction direction = {.rate_bps = 1000000000, .delay_ns = NS_PER_MS, .queue_bytes = 1500000};
     struct relay_pace pace = relay_pace_for(&direction);
-    assert_int_equal(relay_pace_deadline_ns(&pace, 0, 0, 0, 1514), NS_PER_MS);
+    assert_int_equal(relay_pace_deadline_ns(&pace, 0, 0, 0, 0, 1514), NS_PER_MS);
     for (int i = 1; i <= 20; i++) { /* a frame every 12.2 us is no more than the rate */
         int64_t now_ns = NS_PER_MS + i * 12200;
-        assert_int_equal(relay_pace_deadline_ns(&pace, now_ns, now_ns, 0, 1514), now_ns + NS_PER_MS);
+        assert_int_equal(relay_pace_deadline_ns(&pace, now_ns, now_ns, 0, 0, 1514), now_ns + NS_PER_MS);
     }
     pace = relay_pace_for(&direction);
     for (int i = 1; i <= 10; i++) {
         double late_ns = ((double)i * 3000 - 1514) * 8 / 1.005 - 15000;
         int64_t expected_ns = NS_PER_MS + (late_ns > 0 ? (int64_t)late_ns : 0);
-        assert_in_range(relay_pace_deadline_ns(&pace, 0, 0, 0, 3000), expected_ns - 20, expected_ns + 20);
+        assert_in_range(relay_pace_deadline_ns(&pace, 0, 0, 0, 0, 3000), expected_ns - 20, expected_ns + 20);
     }
 }
 
@@ -224,7 +224,7 @@ static void what_piled_up_is_let_go(void **state)
     struct relay_pace pace = relay_pace_for(&direction);
     int64_t last_ns = 0;
     for (int i = 0; i < 500; i++)
-        last_ns = relay_pace_deadline_ns(&pace, 0, 0, 0, 12000);
+        last_ns = relay_pace_deadline_ns(&pace, 0, 0, 0, 0, 12000);
     assert_in_range(last_ns, NS_PER_MS + 200 * NS_PER_US, NS_PER_MS + 600 * NS_PER_US);
 }
 
