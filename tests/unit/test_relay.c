@@ -228,6 +228,36 @@ static void what_piled_up_is_let_go(void **state)
     assert_in_range(last_ns, NS_PER_MS + 200 * NS_PER_US, NS_PER_MS + 600 * NS_PER_US);
 }
 
+/* Jitter moves a deadline, the one in front and the moment of arrival bound it. */
+static void jitter_keeps_order_and_causality(void **state)
+{
+    (void)state;
+    struct relay_direction direction = {.delay_ns = 5000};
+    struct relay_pace pace = relay_pace_for(&direction);
+    assert_int_equal(relay_pace_deadline_ns(&pace, 1000, 1000, 0, 300, 60), 6300);
+    assert_int_equal(relay_pace_deadline_ns(&pace, 1100, 1100, 0, -300, 60), 6300); /* 5,800 would overtake */
+    assert_int_equal(relay_pace_deadline_ns(&pace, 9000, 9000, 0, -300, 60), 13700);
+    assert_int_equal(relay_pace_deadline_ns(&pace, 20000, 20000, 0, -9000, 60), 20000);
+    /* Quantiles of the deadlines of packets far enough apart are those of the distribution. */
+    enum { COUNT = 20000 };
+    const struct impairments asked = {.jitter_ns = 1000000, .jitter_distribution = JITTER_NORMAL};
+    struct impairment impairment;
+    impairment_begin(&impairment, &asked, 1, 0, 0);
+    pace = relay_pace_for(&(struct relay_direction){.delay_ns = 10000000});
+    int below[3] = {0};
+    for (int64_t i = 0; i < COUNT; i++) {
+        int64_t now_ns = i * 100000000;
+        int64_t offset_ns =
+            relay_pace_deadline_ns(&pace, now_ns, now_ns, 0, impairment_jitter_ns(&impairment), 60) - now_ns - 10000000;
+        below[0] += offset_ns < -1000000;
+        below[1] += offset_ns < 0;
+        below[2] += offset_ns < 1000000;
+    }
+    static const double shares[] = {0.158655, 0.5, 0.841345};
+    for (int q = 0; q < 3; q++)
+        assert_float_equal((double)below[q] / COUNT, shares[q], 0.01);
+}
+
 static void wire_bytes_count_every_segments_headers(void **state)
 {
     (void)state;
@@ -391,6 +421,7 @@ int main(void)
         cmocka_unit_test(deadlines_keep_order_and_causality),
         cmocka_unit_test(bursts_leave_at_the_rate),
         cmocka_unit_test(what_piled_up_is_let_go),
+        cmocka_unit_test(jitter_keeps_order_and_causality),
         cmocka_unit_test(wire_bytes_count_every_segments_headers),
         cmocka_unit_test(heap_finds_the_earliest_deadline),
         cmocka_unit_test(lateness_buckets_are_eighths_of_octaves),
