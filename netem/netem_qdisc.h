@@ -5,12 +5,19 @@
  * own; the IFB's root qdisc is netem; when the delay is over, the packet goes on as if it had just come in from the receiver's
  * device.
  *
- * Every message carries the complete set of settings: the kernel keeps what a change does not mention. */
+ * Every message carries the complete set of settings: the kernel keeps what a change does not mention. So jitter comes with a table
+ * always, uniform too, and what is off is sent as 0; only the loss model is reset by its absence.
+ *
+ * netem sorts packets by the time at which they are to leave, so that jitter would reorder them; but where it has a rate, a packet leaves
+ * no sooner than the one in front. With jitter it gets a rate at which a packet takes less than a nanosecond: order is kept, and nothing
+ * else changes. */
 #ifndef LAGGARD_NETEM_NETEM_QDISC_H
 #define LAGGARD_NETEM_NETEM_QDISC_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "schemas/topology.h"
 
 struct err;
 struct netlink;
@@ -18,14 +25,14 @@ struct nl_msg;
 struct nlattr;
 
 struct netem_setting {
-    int64_t delay_ns, jitter_ns;
+    int64_t delay_ns;
+    struct impairments impairments;
     uint32_t limit_packets;
-    bool seeded; /* PRNG_SEED is sent only when asked for: kernels before 6.6 ignore it */
-    uint64_t seed;
+    uint64_t seed; /* always sent; kernels before 6.6 ignore it and report none */
 };
 /* The limit counts packets: what is in flight at the rate in the smallest packets, and what the sender's queue may send after
  * it. */
-uint32_t netem_qdisc_limit(uint64_t rate_bps, int64_t delay_ns, uint64_t queue_bytes);
+uint32_t netem_qdisc_limit(uint64_t rate_bps, int64_t delay_most_ns, uint64_t queue_bytes);
 
 /* Appends TCA_OPTIONS; 0, or negative when the message has no room. */
 int netem_qdisc_put(struct nl_msg *message, const struct netem_setting *setting);
@@ -38,7 +45,11 @@ void netem_qdisc_add_delay(struct netlink *netlink, int ifb_index, const char *i
 
 struct netem_state { /* as the kernel reports it */
     int64_t delay_ns, jitter_ns;
-    uint32_t limit_packets, loss, duplicate, gap;
+    uint64_t rate_bytes_per_second;
+    uint32_t limit_packets, loss, duplicate, gap, reorder, corrupt, jitter_correlation;
+    uint32_t to_bad, to_good, keep_bad, loss_good; /* Gilbert-Elliott: p, r, h, 1-k */
+    bool bursts, seeded;
+    uint64_t seed;
 };
 int netem_qdisc_parse(const struct nlattr *options, struct netem_state *state, struct err *err);
 int netem_qdisc_compare(const struct netem_setting *asked, const struct netem_state *state, const char *device, struct err *err);

@@ -256,6 +256,7 @@ static int parse_device(void *context, struct nlmsghdr *header, struct err *err)
         .mtu = (int)attribute_u32(attributes[IFLA_MTU]),
         .gso_max_bytes = attribute_u32(attributes[IFLA_GSO_MAX_SIZE]),
         .gso_ipv4_max_bytes = attribute_u32(attributes[ATTRIBUTE_GSO_IPV4_MAX_SIZE]),
+        .gso_max_segments = attribute_u32(attributes[IFLA_GSO_MAX_SEGS]),
         .queue_packets = attribute_u32(attributes[IFLA_TXQLEN]),
         .running = (info->ifi_flags & wanted) == wanted,
     };

@@ -35,6 +35,7 @@ struct netlink_device {
     int mtu;
     uint32_t gso_max_bytes;                                /* 0: the driver's */
     uint32_t gso_ipv4_max_bytes;                           /* read only; 0 on kernels before 6.3 */
+    uint32_t gso_max_segments;                             /* 0: the driver's; 1: every packet is one frame */
     uint32_t queue_packets;                                /* txqueuelen; 0: the driver's */
     bool running;                                          /* read only: up, with a carrier, and its qdisc active */
     uint64_t tx_packets, tx_bytes, tx_dropped, rx_dropped; /* read only */
@@ -72,7 +73,7 @@ void netlink_add_route(struct netlink *netlink, const struct netlink_route *rout
 
 /* For qdiscs and filters: a message that its kind's file completes with attributes and gives back. `setting` is a static string for
  * errors ("rate (tbf)"). */
-enum netlink_tc { NETLINK_QDISC, NETLINK_FILTER };
+enum netlink_tc { NETLINK_QDISC, NETLINK_LARGE_QDISC /* up to 48 KiB, for a table */, NETLINK_FILTER };
 struct nl_msg *netlink_begin_tc(enum netlink_tc what, int index, uint32_t parent, uint32_t handle, uint32_t info, const char *kind);
 void netlink_push(struct netlink *netlink, struct nl_msg *message, const char *device, const char *setting);
 

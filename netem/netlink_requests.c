@@ -13,17 +13,31 @@
 #include <netlink/msg.h>
 #include <string.h>
 
-enum { CREATE = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL };
+enum { CREATE = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL, LARGE_BYTES = 48 * 1024 };
 
-/* A message with its family header; NULL without memory. */
-static struct nl_msg *begin(int type, int flags, const void *body, size_t body_bytes)
+static struct nl_msg *complete_begin(struct nl_msg *message, const void *body, size_t body_bytes)
 {
-    struct nl_msg *message = nlmsg_alloc_simple(type, flags);
     if (message && nlmsg_append(message, (void *)body, body_bytes, NLMSG_ALIGNTO) < 0) {
         nlmsg_free(message);
         return NULL;
     }
     return message;
+}
+
+/* A message with its family header; NULL without memory. */
+static struct nl_msg *begin(int type, int flags, const void *body, size_t body_bytes)
+{
+    return complete_begin(nlmsg_alloc_simple(type, flags), body, body_bytes);
+}
+
+static struct nl_msg *begin_large(int type, int flags, const void *body, size_t body_bytes)
+{
+    struct nl_msg *message = nlmsg_alloc_size(LARGE_BYTES);
+    if (message && !nlmsg_put(message, NL_AUTO_PORT, NL_AUTO_SEQ, type, 0, flags)) {
+        nlmsg_free(message);
+        return NULL;
+    }
+    return complete_begin(message, body, body_bytes);
 }
 
 /* Pushes the message if every attribute went in; reports the want of room otherwise. */
@@ -59,6 +73,8 @@ static int put_device(struct nl_msg *message, const struct netlink_device *devic
         code |= nla_put_u32(message, IFLA_TXQLEN, device->queue_packets);
     if (device->gso_max_bytes > 0) /* up to 64 KiB it sets the limit for IPv4 too, on kernels that keep two */
         code |= nla_put_u32(message, IFLA_GSO_MAX_SIZE, device->gso_max_bytes);
+    if (device->gso_max_segments > 0)
+        code |= nla_put_u32(message, IFLA_GSO_MAX_SEGS, device->gso_max_segments);
     return code;
 }
 
@@ -112,7 +128,8 @@ void netlink_set_device(struct netlink *netlink, const struct netlink_device *de
 {
     struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = device->index};
     struct nl_msg *message = begin(RTM_NEWLINK, NLM_F_REQUEST, &body, sizeof(body));
-    finish(netlink, message, message ? put_device(message, device) : -1, device->name, "mtu, queue length or gso_max_size");
+    finish(netlink, message, message ? put_device(message, device) : -1, device->name,
+           "mtu, queue length, gso_max_size or gso_max_segs");
 }
 
 void netlink_set_up(struct netlink *netlink, int index, const char *device)
@@ -225,7 +242,9 @@ struct nl_msg *netlink_begin_tc(enum netlink_tc what, int index, uint32_t parent
 {
     struct tcmsg body = {
         .tcm_family = AF_UNSPEC, .tcm_ifindex = index, .tcm_handle = handle, .tcm_parent = parent, .tcm_info = info};
-    struct nl_msg *message = begin(what == NETLINK_FILTER ? RTM_NEWTFILTER : RTM_NEWQDISC, CREATE, &body, sizeof(body));
+    struct nl_msg *message = what == NETLINK_LARGE_QDISC
+                                 ? begin_large(RTM_NEWQDISC, CREATE, &body, sizeof(body))
+                                 : begin(what == NETLINK_FILTER ? RTM_NEWTFILTER : RTM_NEWQDISC, CREATE, &body, sizeof(body));
     if (message && nla_put_string(message, TCA_KIND, kind) < 0) {
         nlmsg_free(message);
         return NULL;
