@@ -139,6 +139,7 @@ static int trial_forecast(struct trial *trial, struct err *err)
 {
     int servers;
     int result = forecast_topology(&trial->cell->settings, trial->arena, &trial->topology, &servers, err);
+    trial->topology.seed = trial->plan->seed; /* so that repeats lose different packets, and all cells of a block the same */
     if (result < 0)
         return result;
     forecast_setup(trial->cell, &trial->topology, NULL, 0, trial->plan->seed, trial->arena, &trial->asked);

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "netem/impairment.h"
 #include "netem/warden.h"
 
 struct fabric {
@@ -152,11 +153,11 @@ static int await_built(struct fabric *fabric, struct err *err)
     }
 }
 
-static bool links_have_delay(const struct topology *topology)
+static bool links_need_engine(const struct topology *topology)
 {
     for (int i = 0; i < topology->link_count; i++)
         for (int d = 0; d < DIRECTIONS; d++)
-            if (topology->links[i].direction[d].delay_ns > 0)
+            if (impairment_needs_engine(&topology->links[i].direction[d]))
                 return true;
     return false;
 }
@@ -165,7 +166,7 @@ static bool links_have_delay(const struct topology *topology)
 static int resolve_engine(const struct fabric_spec *spec, enum engine_kind *engine, struct err *err)
 {
     *engine = spec->engine;
-    if (!links_have_delay(spec->topology)) {
+    if (!links_need_engine(spec->topology)) {
         *engine = ENGINE_NONE;
         return 0;
     }
@@ -194,7 +195,7 @@ int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct 
     int requests[2], events[2];
     if (resolve_engine(spec, &made->engine, err) < 0)
         return -(int)err->kind;
-    if (made->engine == ENGINE_NONE && links_have_delay(spec->topology))
+    if (made->engine == ENGINE_NONE && links_need_engine(spec->topology))
         return err_set(err, ERR_USAGE,
                        "engine none cannot delay packets, but a link asks for a delay: choose netem, relay or auto");
     if (map_shared(made, err) < 0 || make_channels(requests, events, err) < 0)

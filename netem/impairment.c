@@ -1,9 +1,12 @@
 /* netem/impairment.c: decides the fate of each packet of one direction; impairment.h has the rules. */
 #include "netem/impairment.h"
 
+#include <inttypes.h>
 #include <linux/virtio_net.h>
 #include <math.h>
 #include <string.h>
+
+#include "base/text.h"
 
 enum { ETHERNET_HEADER = 14 };
 #define MANGLED_ZERO 0xffff /* a UDP checksum of 0 says that there is none */
@@ -13,9 +16,14 @@ static bool uses_gilbert_elliott(const struct impairments *asked)
     return asked->gilbert_elliott.p > 0;
 }
 
+bool impairment_any_loss(const struct impairments *asked)
+{
+    return asked->loss > 0 || uses_gilbert_elliott(asked);
+}
+
 bool impairment_any_probability(const struct impairments *asked)
 {
-    return asked->loss > 0 || uses_gilbert_elliott(asked) || asked->duplicate > 0 || asked->corrupt > 0 || asked->reorder > 0;
+    return impairment_any_loss(asked) || asked->duplicate > 0 || asked->corrupt > 0 || asked->reorder > 0;
 }
 
 bool impairment_asked(const struct impairments *asked)
@@ -38,6 +46,40 @@ bool impairment_same(const struct impairments *a, const struct impairments *b)
            a->jitter_correlation == b->jitter_correlation && a->loss == b->loss && a->loss_correlation == b->loss_correlation &&
            x->p == y->p && x->r == y->r && x->loss_bad == y->loss_bad && x->loss_good == y->loss_good &&
            a->duplicate == b->duplicate && a->corrupt == b->corrupt && a->reorder == b->reorder;
+}
+
+static uint32_t table_sum(const struct impairments *asked)
+{
+    uint32_t sum = 2166136261u; /* FNV-1a, over entries */
+    for (int i = 0; i < asked->jitter_table_size; i++)
+        sum = (sum ^ (uint16_t)asked->jitter_table[i]) * 16777619u;
+    return sum;
+}
+
+void impairment_describe(const struct impairments *asked, struct text *out)
+{
+    const struct gilbert_elliott *bursts = &asked->gilbert_elliott;
+    if (asked->jitter_ns > 0)
+        text_printf(out, " jitter %" PRId64 "ns %s", asked->jitter_ns, jitter_names[asked->jitter_distribution]);
+    if (asked->jitter_ns > 0 && asked->jitter_table_size > 0)
+        text_printf(out, " %d entries %08" PRIx32, asked->jitter_table_size, table_sum(asked));
+    if (uses_gilbert_elliott(asked))
+        text_printf(out, " p %.17g r %.17g loss_bad %.17g loss_good %.17g", bursts->p, bursts->r, bursts->loss_bad,
+                    bursts->loss_good);
+    const struct {
+        const char *name;
+        double value;
+    } values[] = {
+        {"jitter_correlation", asked->jitter_correlation},
+        {"loss", asked->loss},
+        {"loss_correlation", asked->loss_correlation},
+        {"duplicate", asked->duplicate},
+        {"corrupt", asked->corrupt},
+        {"reorder", asked->reorder},
+    };
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (values[i].value > 0)
+            text_printf(out, " %s %.17g", values[i].name, values[i].value);
 }
 
 uint32_t impairment_probability(double probability)

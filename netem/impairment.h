@@ -24,6 +24,7 @@
 #include "schemas/topology.h"
 
 struct err;
+struct text;
 
 /* --- tables of quantiles (impairment_table.c) --------------------------------------------------------------------------------------- */
 
@@ -48,9 +49,12 @@ int impairment_table_parse(const char *text, size_t length, int16_t entries[IMPA
 
 /* --- what was asked ------------------------------------------------------------------------------------------------------------------ */
 
-bool impairment_asked(const struct impairments *asked);           /* anything at all */
+bool impairment_asked(const struct impairments *asked); /* anything at all */
+bool impairment_any_loss(const struct impairments *asked);
 bool impairment_any_probability(const struct impairments *asked); /* anything that is decided packet by packet on the wire */
 bool impairment_needs_engine(const struct direction *direction);  /* a delay or an impairment */
+/* Appends what is asked, beginning with a space; nothing where nothing is. Equal texts, equal impairments. */
+void impairment_describe(const struct impairments *asked, struct text *out);
 bool impairment_same(const struct impairments *a, const struct impairments *b);
 int64_t impairment_jitter_most_ns(const struct impairments *asked); /* the largest offset that can be drawn; 0 or more */
 uint32_t impairment_probability(double probability);                /* as netem counts it: x (2^32 - 1), rounded */

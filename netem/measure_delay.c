@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "netem/impairment.h"
 #include "netem/shaping.h"
 
 #define SETTLE_NS (2 * NS_PER_MS)        /* the kernel switches stamps on in the background */
@@ -149,7 +150,8 @@ int measure_delay(const struct measure_path *path, struct direction_check *check
         probes.sent++;
         next_ns = probe.sent_ns + SPACING_NS;
     }
-    receive_until(&probes, clock_now_ns() + path->asked.delay_ns + PATIENCE_NS, true);
+    receive_until(&probes,
+                  clock_now_ns() + path->asked.delay_ns + impairment_jitter_most_ns(&path->asked.impairments) + PATIENCE_NS, true);
     check->probes_sent = (uint32_t)probes.sent;
     check->probes_received = (uint32_t)probes.received;
     measure_delay_statistics(probes.delay_ns, probes.received, check);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "netem/impairment.h"
 #include "netem/namespaces.h"
 #include "netem/netem_qdisc.h"
 #include "netem/routes.h"
@@ -30,8 +31,8 @@ enum {
 enum engine_kind network_link_engine(const struct network *network, int link)
 {
     const struct direction *direction = network->topology->links[link].direction;
-    bool delayed = direction[DIRECTION_FORWARD].delay_ns > 0 || direction[DIRECTION_BACKWARD].delay_ns > 0;
-    return delayed ? network->engine : ENGINE_NONE;
+    bool needed = impairment_needs_engine(&direction[DIRECTION_FORWARD]) || impairment_needs_engine(&direction[DIRECTION_BACKWARD]);
+    return needed ? network->engine : ENGINE_NONE;
 }
 
 int network_end_place(const struct network *network, int end)
@@ -45,12 +46,20 @@ static const struct direction *sent_direction(const struct network *network, int
     return &network->topology->links[end / ENDS].direction[end % ENDS];
 }
 
+bool network_has_netem(const struct network *network, int end)
+{
+    return network_link_engine(network, end / ENDS) == ENGINE_NETEM && impairment_needs_engine(sent_direction(network, end ^ 1));
+}
+
 struct netem_setting network_netem_setting(const struct network *network, int end)
 {
     const struct direction *arriving = sent_direction(network, end ^ 1);
+    int64_t delay_most_ns = arriving->delay_ns + impairment_jitter_most_ns(&arriving->impairments);
     return (struct netem_setting){
         .delay_ns = arriving->delay_ns,
-        .limit_packets = netem_qdisc_limit(arriving->rate_bps, arriving->delay_ns, arriving->queue_bytes),
+        .impairments = arriving->impairments,
+        .limit_packets = netem_qdisc_limit(arriving->rate_bps, delay_most_ns, arriving->queue_bytes),
+        .seed = impairment_netem_seed(network->topology->seed, (uint32_t)(end / ENDS), (uint32_t)(end % ENDS) ^ 1),
     };
 }
 
@@ -66,13 +75,14 @@ static void describe_end(const struct network *network, int end, struct network_
 {
     const struct topology *topology = network->topology;
     const struct direction *direction = sent_direction(network, end);
-    struct shaping shaping = shaping_for_rate(direction->rate_bps, direction->queue_bytes, topology->mtu);
+    struct shaping shaping = shaping_for_direction(direction, topology->mtu);
     struct netlink_device device = {
         .index = network_end_index(end),
         /* Locally administered, and the same in every run. */
         .mac = {0x02, 0x6c, 0x67, (uint8_t)(end >> 16), (uint8_t)(end >> 8), (uint8_t)end},
         .mtu = topology->mtu,
         .gso_max_bytes = shaping.gso_max_bytes,
+        .gso_max_segments = shaping.gso_max_segments,
         .queue_packets = network_link_engine(network, end / ENDS) == ENGINE_RELAY ? tap_queue_packets(direction, topology->mtu) : 0,
     };
     snprintf(device.name, sizeof(device.name), "l%d", end / ENDS);
@@ -112,11 +122,18 @@ static int prepare(struct network *network, struct err *err)
             continue;
         network->relay_index[link] = network->relay_count;
         struct relay_link *relay = &network->relay[network->relay_count++];
+        relay->seed = topology->seed;
+        relay->number = (uint32_t)link;
         for (int d = 0; d < DIRECTIONS; d++) {
             const struct direction *direction = &topology->links[link].direction[d];
             relay->port[d] = -1;
             relay->direction[d] = (struct relay_direction){
-                .delay_ns = direction->delay_ns, .rate_bps = direction->rate_bps, .queue_bytes = direction->queue_bytes};
+                .delay_ns = direction->delay_ns,
+                .rate_bps = direction->rate_bps,
+                .queue_bytes = direction->queue_bytes,
+                .overhead_bytes = shaping_overhead_bytes(direction->framing),
+                .impairments = direction->impairments,
+            };
         }
     }
     return 0;
@@ -204,8 +221,6 @@ static int make_veths(struct network *network, struct err *err)
 static void add_delay(struct network *network, struct netlink *netlink, int end)
 {
     struct netem_setting setting = network_netem_setting(network, end);
-    if (setting.delay_ns == 0)
-        return;
     const struct netlink_device *device = &network->ends[end].device;
     struct netlink_device ifb = {.index = network_ifb_index(end), .mtu = device->mtu};
     snprintf(ifb.name, sizeof(ifb.name), "i%d", end / ENDS);
@@ -226,7 +241,7 @@ static void configure_device(struct network *network, struct netlink *netlink, i
         netlink_add_altname(netlink, self->device.index, self->device.name, altname);
     if (self->shaping.rate_bytes_per_second > 0)
         tbf_add(netlink, self->device.index, self->device.name, &self->shaping);
-    if (engine == ENGINE_NETEM)
+    if (network_has_netem(network, end))
         add_delay(network, netlink, end);
     netlink_set_up(netlink, self->device.index, self->device.name);
 }

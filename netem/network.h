@@ -67,7 +67,8 @@ static inline int network_ifb_index(int end)
 {
     return network_end_index(end) + ENDS;
 }
-/* The netem at an end: the delay of the direction that arrives there. */
+/* The netem at an end: delay and impairments of the direction that arrives there. */
+bool network_has_netem(const struct network *network, int end);
 struct netem_setting;
 struct netem_setting network_netem_setting(const struct network *network, int end);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "netem/impairment.h"
 #include "netem/netem_qdisc.h"
 #include "netem/network.h"
 #include "netem/tbf.h"
@@ -51,6 +52,9 @@ static int check_device(void *context, const struct netlink_device *device, stru
                                      (device->gso_ipv4_max_bytes > 0 && device->gso_ipv4_max_bytes != asked->gso_max_bytes)))
         return err_set(err, ERR_HOST, "device %s was asked for a gso_max_size of %u, but the kernel set %u (IPv4: %u)",
                        device->name, asked->gso_max_bytes, device->gso_max_bytes, device->gso_ipv4_max_bytes);
+    if (asked->gso_max_segments > 0 && device->gso_max_segments != asked->gso_max_segments)
+        return err_set(err, ERR_HOST, "device %s was asked for a gso_max_segs of %u, but the kernel set %u", device->name,
+                       asked->gso_max_segments, device->gso_max_segments);
     walk->readback[end / ENDS].direction[end % ENDS].gso_max_bytes = device->gso_max_bytes;
     return 0;
 }
@@ -90,6 +94,11 @@ static int check_qdisc(void *context, const struct netlink_qdisc *qdisc, struct 
         walk->seen++;
         return check_tbf(walk, end, qdisc, err);
     }
+    const struct network_end *self = &walk->network->ends[end];
+    if (!ifb && strcmp(qdisc->kind, "pfifo") == 0 && self->shaping.queue_packets > 0) {
+        walk->seen++;
+        return tbf_compare_packets(&self->shaping, qdisc->options, self->device.name, err);
+    }
     if (ifb && strcmp(qdisc->kind, "netem") == 0) {
         walk->seen++;
         return check_netem(walk, end, qdisc, err);
@@ -120,9 +129,10 @@ static int read_back_place(struct walk *walk, struct err *err)
     const struct network *network = walk->network;
     int devices = 0, qdiscs = 0;
     for (int end = network->places[walk->place].first_end; end >= 0; end = network->ends[end].next_end) {
-        bool netem = network_link_engine(network, end / ENDS) == ENGINE_NETEM && network_netem_setting(network, end).delay_ns > 0;
+        bool netem = network_has_netem(network, end);
         devices += 1 + (netem ? 1 : 0);
-        qdiscs += (network->ends[end].shaping.rate_bytes_per_second > 0 ? 1 : 0) + (netem ? 1 : 0);
+        const struct shaping *shaping = &network->ends[end].shaping;
+        qdiscs += (shaping->rate_bytes_per_second > 0 ? 1 : 0) + (shaping->queue_packets > 0 ? 1 : 0) + (netem ? 1 : 0);
     }
     walk->expected = devices;
     if (await_devices(walk, err) < 0)
@@ -186,7 +196,10 @@ static int count_qdisc(void *context, const struct netlink_qdisc *qdisc, struct 
         sent->queue_drops += qdisc->drops;
         sent->backlog_bytes_max = qdisc->backlog_bytes;
     } else if (ifb && strcmp(qdisc->kind, "netem") == 0) {
-        walk->counters[end / ENDS].direction[(end % ENDS) ^ 1].unasked_drops += qdisc->drops; /* nothing asked netem to drop */
+        /* netem has one counter for what it loses on purpose and what its limit drops. */
+        struct direction_counters *arriving = &walk->counters[end / ENDS].direction[(end % ENDS) ^ 1];
+        const struct impairments *asked = &walk->network->topology->links[end / ENDS].direction[(end % ENDS) ^ 1].impairments;
+        *(impairment_any_loss(asked) ? &arriving->lost : &arriving->unasked_drops) += qdisc->drops;
     }
     return 0;
 }
@@ -205,6 +218,10 @@ static void count_relay(const struct network *network, int link, int d, struct d
     since.packets -= before->packets;
     out->packets = since.packets;
     out->bytes = since.bytes - before->bytes;
+    out->lost = since.lost - before->lost;
+    out->duplicated = since.duplicated - before->duplicated;
+    out->corrupted = since.corrupted - before->corrupted;
+    out->reordered = since.reordered - before->reordered;
     out->unasked_drops += (since.ring_full - before->ring_full) + (since.write_refused - before->write_refused) +
                           (since.read_failed - before->read_failed);
     out->lateness_p50_ns = relay_lateness_quantile_ns(&since, 0.5);
@@ -240,6 +257,7 @@ int network_count(struct network *network, struct link_counters *counters, struc
             now->bytes -= before->bytes;
             now->queue_drops -= before->queue_drops;
             now->unasked_drops -= before->unasked_drops;
+            now->lost -= before->lost;
             now->lateness_p50_ns = now->lateness_p99_ns = now->lateness_max_ns = -1;
             count_relay(network, link, d, now);
         }

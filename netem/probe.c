@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "netem/fabric.h"
+#include "netem/impairment.h"
 #include "netem/namespaces.h"
 #include "netem/netem_qdisc.h"
 #include "netem/netlink.h"
@@ -147,11 +148,21 @@ int fabric_probe(struct fabric_host *host, struct err *err)
     return 0;
 }
 
-static const struct link *delayed_link(const struct topology *topology)
+static const struct link *engine_link(const struct topology *topology)
 {
     for (int i = 0; i < topology->link_count; i++)
         for (int d = 0; d < DIRECTIONS; d++)
-            if (topology->links[i].direction[d].delay_ns > 0)
+            if (impairment_needs_engine(&topology->links[i].direction[d]))
+                return &topology->links[i];
+    return NULL;
+}
+
+/* netem's own correlation of jitter has no effect (impairment.h). */
+static const struct link *correlated_link(const struct topology *topology)
+{
+    for (int i = 0; i < topology->link_count; i++)
+        for (int d = 0; d < DIRECTIONS; d++)
+            if (topology->links[i].direction[d].impairments.jitter_correlation > 0)
                 return &topology->links[i];
     return NULL;
 }
@@ -165,16 +176,27 @@ static const struct link *limited_link(const struct topology *topology)
     return NULL;
 }
 
-static int check_engine(const struct fabric_host *host, const struct link *delayed, enum engine_kind engine,
-                        enum engine_kind *resolved, struct err *err)
+static int refuse_correlation(const struct link *link, struct err *err)
+{
+    return err_set(err, ERR_USAGE,
+                   "engine netem cannot correlate the jitter of link %s: the kernel's correlation does not reach its tables; use "
+                   "engine relay",
+                   link->name);
+}
+
+static int check_engine(const struct fabric_host *host, const struct topology *topology, const struct link *delayed,
+                        enum engine_kind engine, enum engine_kind *resolved, struct err *err)
 {
     bool netem = host->netem && host->ifb && host->clsact;
+    const struct link *correlated = correlated_link(topology);
     switch (engine) {
     case ENGINE_AUTO:
         if (!netem && !host->tun)
-            return err_set(err, ERR_HOST, "link %s asks for a delay, and this host has no engine for it. %s", delayed->name,
-                           host->missing);
-        *resolved = netem ? ENGINE_NETEM : ENGINE_RELAY;
+            return err_set(err, ERR_HOST, "link %s asks for a delay or an impairment, and this host has no engine for it. %s",
+                           delayed->name, host->missing);
+        *resolved = netem && !(correlated && host->tun) ? ENGINE_NETEM : ENGINE_RELAY;
+        if (*resolved == ENGINE_NETEM && correlated)
+            return refuse_correlation(correlated, err);
         return 0;
     case ENGINE_NETEM:
         if (!netem)
@@ -186,6 +208,8 @@ static int check_engine(const struct fabric_host *host, const struct link *delay
                 !host->ifb      ? "ifb"
                 : !host->clsact ? "clsact with u32 and mirred"
                                 : "netem");
+        if (correlated)
+            return refuse_correlation(correlated, err);
         break;
     case ENGINE_RELAY:
         if (!host->tun)
@@ -195,9 +219,10 @@ static int check_engine(const struct fabric_host *host, const struct link *delay
                            delayed->name, netem ? "; or use engine netem" : "");
         break;
     case ENGINE_NONE:
-        return err_set(err, ERR_USAGE,
-                       "engine none cannot delay packets, but link %s asks for a delay: choose netem, relay or auto",
-                       delayed->name);
+        return err_set(
+            err, ERR_USAGE,
+            "engine none cannot delay packets, but link %s asks for a delay or an impairment: choose netem, relay or auto",
+            delayed->name);
     case ENGINE_COUNT:
     default:
         return err_set(err, ERR_USAGE, "there is no engine number %d", (int)engine);
@@ -211,11 +236,11 @@ int fabric_check(const struct fabric_host *host, const struct topology *topology
 {
     if (!host->root && !host->user_namespaces)
         return err_set(err, ERR_HOST, "this host does not let laggard make namespaces. %s", host->missing);
-    const struct link *limited = limited_link(topology), *delayed = delayed_link(topology);
+    const struct link *limited = limited_link(topology), *delayed = engine_link(topology);
     if (limited && !host->tbf)
         return err_set(err, ERR_HOST, "link %s asks for a rate, and this host cannot set one. %s", limited->name, host->missing);
     if (delayed)
-        return check_engine(host, delayed, engine, resolved, err);
+        return check_engine(host, topology, delayed, engine, resolved, err);
     *resolved = ENGINE_NONE;
     return 0;
 }

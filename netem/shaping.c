@@ -1,6 +1,8 @@
 /* shaping.c: turns a rate into the numbers of tbf and of the sender's device. */
 #include "netem/shaping.h"
 
+#include "netem/impairment.h"
+
 enum {
     GSO_WORTH_US = 100,  /* a burst of short messages may run this far ahead of the rate */
     TIMER_SLACK_US = 80, /* tbf's watchdog wakes up that late; what the bucket cannot hold by then is lost rate */
@@ -8,6 +10,9 @@ enum {
     TCP_HEADER_ROOM = 512, /* the kernel takes its largest TCP header off gso_max_size before it counts segments */
     SEGMENTS_LEAST = 2,
     SEGMENT_HEADER_BYTES = 66, /* Ethernet 14, IPv4 20, TCP with timestamps 32 */
+    PREAMBLE_BYTES = 8,
+    FCS_BYTES = 4,
+    GAP_BYTES = 12,
     QUEUE_WORTH_MS = 12,
     QUEUE_LEAST_BYTES = 150000,
 };
@@ -42,6 +47,27 @@ struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu
         .limit_bytes = (uint32_t)at_most(queue_bytes + burst, UINT32_MAX),
         .gso_max_bytes = (uint32_t)gso,
     };
+}
+
+uint32_t shaping_overhead_bytes(enum framing_kind framing)
+{
+    static const uint32_t overhead_bytes[FRAMING_COUNT] = {[FRAMING_L2] = 0, [FRAMING_L1] = PREAMBLE_BYTES + FCS_BYTES + GAP_BYTES};
+    return overhead_bytes[framing];
+}
+
+struct shaping shaping_for_direction(const struct direction *direction, int mtu)
+{
+    struct shaping shaping = shaping_for_rate(direction->rate_bps, direction->queue_bytes, mtu);
+    bool limited = direction->rate_bps > 0;
+    if (limited) {
+        shaping.overhead_bytes = shaping_overhead_bytes(direction->framing);
+        shaping.queue_packets = direction->queue_packets;
+        shaping.burst_bytes += shaping.overhead_bytes;
+        shaping.limit_bytes += shaping.overhead_bytes;
+    }
+    if (shaping.overhead_bytes > 0 || shaping.queue_packets > 0 || impairment_any_probability(&direction->impairments))
+        shaping.gso_max_segments = 1;
+    return shaping;
 }
 
 uint64_t shaping_default_queue_bytes(uint64_t rate_bps)

@@ -8,13 +8,24 @@
 
 #include <stdint.h>
 
+#include "schemas/topology.h"
+
 struct shaping {
     uint64_t rate_bytes_per_second;
     uint32_t burst_bytes;
     uint32_t limit_bytes; /* tbf's limit: queue + burst */
     uint32_t gso_max_bytes;
+    uint32_t gso_max_segments; /* 1: packets of one frame only; 0: as many as gso_max_bytes holds */
+    uint32_t overhead_bytes;   /* counted for each packet beyond its own bytes */
+    uint32_t queue_packets;    /* 0: the queue is counted in bytes */
 };
 struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu);
+/* What else a direction asks of its sender. Where something counts or happens packet by packet on the wire (probabilities, the gaps of
+ * framing l1, a queue in packets), the sender's packets must be frames: gso_max_segs 1, which binds forwarded packets too, other than
+ * gso_max_size. */
+struct shaping shaping_for_direction(const struct direction *direction, int mtu);
+/* What a frame occupies of the rate beyond its own bytes: preamble 8, FCS 4, gap 12 with framing l1. */
+uint32_t shaping_overhead_bytes(enum framing_kind framing);
 /* The queue where none is given: max(rate x 12 ms, 150 kB). */
 uint64_t shaping_default_queue_bytes(uint64_t rate_bps);
 

@@ -12,6 +12,7 @@
 #include "netem/netlink.h"
 
 enum {
+    HANDLE = 1 << 16, /* 1: */
     TABLE_ENTRIES = 256,
     TABLE_CELL_LOG = 3, /* 8 bytes an entry: 2 KiB, a frame of the usual mtu; kernels since 3.8 compute instead of looking up */
     TABLE_NO_ALIGN = 0xffff, /* -1: a table of upper bounds */
@@ -29,6 +30,7 @@ int tbf_put(struct nl_msg *message, const struct shaping *shaping)
     struct tc_tbf_qopt parameters = {
         .rate = {.cell_log = TABLE_CELL_LOG,
                  .linklayer = TC_LINKLAYER_ETHERNET,
+                 .overhead = (unsigned short)shaping->overhead_bytes,
                  .cell_align = (short)TABLE_NO_ALIGN,
                  .rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate},
         .limit = shaping->limit_bytes,
@@ -50,14 +52,39 @@ int tbf_put(struct nl_msg *message, const struct shaping *shaping)
     return code < 0 ? -1 : 0;
 }
 
+/* In place of tbf's own queue, whose limit is in bytes. */
+static void add_packet_queue(struct netlink *netlink, int index, const char *device, uint32_t packets)
+{
+    struct tc_fifo_qopt limit = {.limit = packets};
+    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, index, TC_H_MAKE(HANDLE, 1), 0, 0, "pfifo");
+    if (message && nla_put(message, TCA_OPTIONS, sizeof(limit), &limit) < 0) {
+        nlmsg_free(message);
+        message = NULL;
+    }
+    netlink_push(netlink, message, device, "a queue counted in packets (pfifo)");
+}
+
 void tbf_add(struct netlink *netlink, int index, const char *device, const struct shaping *shaping)
 {
-    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, index, TC_H_ROOT, 0, 0, "tbf");
+    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, index, TC_H_ROOT, HANDLE, 0, "tbf");
     if (message && tbf_put(message, shaping) < 0) {
         nlmsg_free(message);
         message = NULL;
     }
     netlink_push(netlink, message, device, "a rate (tbf)");
+    if (shaping->queue_packets > 0)
+        add_packet_queue(netlink, index, device, shaping->queue_packets);
+}
+
+int tbf_compare_packets(const struct shaping *asked, const struct nlattr *options, const char *device, struct err *err)
+{
+    struct tc_fifo_qopt set = {0};
+    if (options && nla_len(options) >= (int)sizeof(set))
+        memcpy(&set, nla_data(options), sizeof(set));
+    if (set.limit != asked->queue_packets)
+        return err_set(err, ERR_HOST, "device %s was asked for a queue of %u packets, but the kernel set %u", device,
+                       asked->queue_packets, set.limit);
+    return 0;
 }
 
 int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err *err)
@@ -72,6 +99,7 @@ int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err 
         .rate_bytes_per_second = attributes[TCA_TBF_RATE64] ? nla_get_u64(attributes[TCA_TBF_RATE64]) : parameters.rate.rate,
         .burst_ticks = parameters.buffer,
         .limit_bytes = parameters.limit,
+        .overhead_bytes = parameters.rate.overhead,
     };
     return 0;
 }
@@ -87,7 +115,10 @@ int tbf_compare(const struct shaping *asked, const struct tbf_state *state, cons
     if (state->rate_bytes_per_second != asked->rate_bytes_per_second)
         return err_set(err, ERR_HOST, "device %s was asked for a rate of %" PRIu64 " bytes/s, but the kernel set %" PRIu64, device,
                        asked->rate_bytes_per_second, state->rate_bytes_per_second);
-    if (state->limit_bytes != asked->limit_bytes)
+    if (state->overhead_bytes != asked->overhead_bytes)
+        return err_set(err, ERR_HOST, "device %s was asked for an overhead of %u bytes a frame, but the kernel set %u", device,
+                       asked->overhead_bytes, state->overhead_bytes);
+    if (asked->queue_packets == 0 && state->limit_bytes != asked->limit_bytes)
         return err_set(err, ERR_HOST, "device %s was asked for a queue limit of %u bytes, but the kernel set %u", device,
                        asked->limit_bytes, state->limit_bytes);
     uint64_t ticks = ticks_for(asked->burst_bytes, asked->rate_bytes_per_second);

@@ -17,12 +17,12 @@ struct nlattr;
 
 /* Appends TCA_OPTIONS; 0, or negative when the message has no room. */
 int tbf_put(struct nl_msg *message, const struct shaping *shaping);
-/* Requests the qdisc at the device's root. */
+/* Requests the qdisc at the device's root, and a queue below it where that is counted in packets. */
 void tbf_add(struct netlink *netlink, int index, const char *device, const struct shaping *shaping);
 
 struct tbf_state { /* as the kernel reports it */
     uint64_t rate_bytes_per_second;
-    uint32_t burst_ticks, limit_bytes;
+    uint32_t burst_ticks, limit_bytes, overhead_bytes;
 };
 /* From TCA_OPTIONS of a dump. */
 int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err *err);
@@ -30,5 +30,7 @@ int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err 
 uint32_t tbf_burst_bytes(const struct tbf_state *state);
 /* A difference is an error that says what was asked and what is set. */
 int tbf_compare(const struct shaping *asked, const struct tbf_state *state, const char *device, struct err *err);
+/* The same for the packet queue, from its TCA_OPTIONS. */
+int tbf_compare_packets(const struct shaping *asked, const struct nlattr *options, const char *device, struct err *err);
 
 #endif

@@ -9,11 +9,13 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "netem/impairment.h"
 #include "netem/routes.h"
 #include "netem/shaping.h"
 
 /* The contract's limits. A delay line must hold rate x delay; the bound keeps one direction's line within memory a laptop has. */
 #define DELAY_MOST_NS (INT64_C(10) * NS_PER_S)
+#define JITTER_MOST_NS (INT64_C(2) * NS_PER_S) /* netem multiplies it in 32 bits */
 #define IN_FLIGHT_MOST_BYTES (UINT64_C(1) << 30)
 #define QUEUE_MOST_BYTES (UINT64_C(1) << 31)
 enum {
@@ -40,6 +42,10 @@ static int check_link(const struct link_settings *link, int mtu, struct err *err
     if (in_flight > IN_FLIGHT_MOST_BYTES)
         return err_set(err, ERR_USAGE, "rate x delay of a link is %.3g bytes in flight, more than the %s a delay line holds",
                        (double)in_flight, units_spell_size(allowed, sizeof(allowed), IN_FLIGHT_MOST_BYTES));
+    if (link->impairments.jitter_ns < 0 || link->impairments.jitter_ns > JITTER_MOST_NS)
+        return err_set(err, ERR_USAGE, "a link's jitter of %s cannot be drawn by an engine: the most is %s",
+                       units_spell_time(found, sizeof(found), link->impairments.jitter_ns),
+                       units_spell_time(allowed, sizeof(allowed), JITTER_MOST_NS));
     if (link->queue_bytes > 0 && link->queue_bytes < (uint64_t)mtu + FRAME_HEADER)
         return err_set(err, ERR_USAGE, "a queue of %s does not hold one frame of %d bytes: every packet would be dropped",
                        units_spell_size(found, sizeof(found), link->queue_bytes), mtu + FRAME_HEADER);
@@ -50,9 +56,18 @@ static int check_link(const struct link_settings *link, int mtu, struct err *err
     return 0;
 }
 
-static struct direction resolve_direction(const struct link_settings *link)
+static struct direction resolve_direction(const struct link_settings *link, int mtu)
 {
-    struct direction direction = {.rate_bps = link->rate_bps, .delay_ns = link->delay_ns, .queue_bytes = link->queue_bytes};
+    struct direction direction = {
+        .rate_bps = link->rate_bps,
+        .delay_ns = link->delay_ns,
+        .queue_bytes = link->queue_bytes,
+        .queue_packets = link->queue_packets,
+        .framing = link->framing,
+        .impairments = link->impairments,
+    };
+    if (direction.queue_packets > 0)
+        direction.queue_bytes = (uint64_t)direction.queue_packets * (uint64_t)(mtu + FRAME_HEADER);
     if (direction.rate_bps > 0 && direction.queue_bytes == 0)
         direction.queue_bytes = shaping_default_queue_bytes(direction.rate_bps);
     if (direction.queue_bytes > QUEUE_MOST_BYTES)
@@ -70,7 +85,7 @@ static void build_star(const struct settings *settings, int workers, int servers
         places[i] = (struct place){.name = name, .kind = PLACE_HOST, .address = TOPOLOGY_FIRST_ADDRESS + (uint32_t)i};
         links[i] = (struct link){.name = arena_printf(arena, "%s-router", name), .from = i, .to = hosts};
         for (int direction = 0; direction < DIRECTIONS; direction++)
-            links[i].direction[direction] = resolve_direction(&settings->link);
+            links[i].direction[direction] = resolve_direction(&settings->link, settings->mtu);
     }
     places[hosts] = (struct place){.name = "router", .kind = PLACE_ROUTER};
     topology->places = places;
@@ -94,6 +109,7 @@ int topology_build(const struct settings *settings, int workers, int servers, st
     struct topology built = {
         .shape = settings->shape,
         .mtu = settings->mtu,
+        .seed = settings->seed,
         .tcp = {.congestion_control = arena_strdup(arena, settings->congestion_control ? settings->congestion_control : "cubic"),
                 .rto_min_ns = settings->rto_min_ns,
                 .slow_start_after_idle = settings->slow_start_after_idle},
@@ -137,17 +153,19 @@ struct topology_path topology_path(const struct topology *topology, int from_hos
     return path;
 }
 
-double topology_payload_share(int mtu)
+double topology_payload_share(int mtu, enum framing_kind framing)
 {
-    return (double)(mtu - TCP_IP_HEADERS) / (double)(mtu + FRAME_HEADER);
+    return (double)(mtu - TCP_IP_HEADERS) / ((double)(mtu + FRAME_HEADER) + shaping_overhead_bytes(framing));
 }
 
 static bool same_directions(const struct link *a, const struct link *b)
 {
-    for (int d = 0; d < DIRECTIONS; d++)
-        if (a->direction[d].rate_bps != b->direction[d].rate_bps || a->direction[d].delay_ns != b->direction[d].delay_ns ||
-            a->direction[d].queue_bytes != b->direction[d].queue_bytes)
+    for (int d = 0; d < DIRECTIONS; d++) {
+        const struct direction *x = &a->direction[d], *y = &b->direction[d];
+        if (x->rate_bps != y->rate_bps || x->delay_ns != y->delay_ns || x->queue_bytes != y->queue_bytes ||
+            x->queue_packets != y->queue_packets || x->framing != y->framing || !impairment_same(&x->impairments, &y->impairments))
             return false;
+    }
     return true;
 }
 
@@ -157,6 +175,11 @@ static void describe_directions(const struct link *link, struct text *out)
         const struct direction *direction = &link->direction[d];
         text_printf(out, "%s%" PRIu64 "bit %" PRId64 "ns %" PRIu64 "B", d == 0 ? "" : " back ", direction->rate_bps,
                     direction->delay_ns, direction->queue_bytes);
+        if (direction->queue_packets > 0)
+            text_printf(out, " %" PRIu32 "p", direction->queue_packets);
+        if (direction->framing != FRAMING_L2)
+            text_printf(out, " %s", framing_names[direction->framing]);
+        impairment_describe(&direction->impairments, out);
     }
 }
 

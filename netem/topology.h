@@ -32,8 +32,9 @@ struct topology_path {
 };
 struct topology_path topology_path(const struct topology *topology, int from_host, int to_host);
 
-/* Payload share of a rate: (mtu - 52) / (mtu + 14), TCP over IPv4 with timestamps, frames without preamble, FCS and gap. */
-double topology_payload_share(int mtu);
+/* Payload share of a rate: (mtu - 52) / (mtu + 14), TCP over IPv4 with timestamps, frames without preamble, FCS and gap; with
+ * framing l1 these take 24 bytes more of each frame. */
+double topology_payload_share(int mtu, enum framing_kind framing);
 
 /* A canonical text of everything that decides how the network behaves: equal texts, equal networks. Used to measure each distinct
  * topology once a campaign. */

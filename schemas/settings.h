@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "schemas/names.h"
+#include "schemas/topology.h"
 
 enum { SCHEME_PARAMS_MAX = 8, LAYERS_MAX = 8 };
 
@@ -15,6 +16,10 @@ struct link_settings {    /* one link, the same in both directions */
     uint64_t rate_bps;    /* 0: not limited */
     int64_t delay_ns;     /* one way, over this link alone */
     uint64_t queue_bytes; /* 0: max(rate x 12 ms, 150 kB) */
+    int queue_packets;    /* instead of bytes; 0: bytes count */
+    enum framing_kind framing;
+    struct impairments impairments;
+    const char *jitter_table_path; /* where impairments.jitter_table was read from */
 };
 
 /* A distribution of compute times. Only the members that the kind names are meaningful. */

@@ -40,10 +40,12 @@ struct impairments {   /* of one direction, beyond its delay; all 0: none. Proba
     double reorder; /* sent at once, in front of what is still delayed */
 };
 
-struct direction {        /* what one direction of a link is asked to be */
-    uint64_t rate_bps;    /* of Ethernet frames without preamble, FCS and gap; 0: not limited */
-    int64_t delay_ns;     /* one way */
-    uint64_t queue_bytes; /* resolved: never 0 where rate_bps is set */
+struct direction {             /* what one direction of a link is asked to be */
+    uint64_t rate_bps;         /* of Ethernet frames; 0: not limited */
+    int64_t delay_ns;          /* one way */
+    uint64_t queue_bytes;      /* resolved: never 0 where rate_bps is set */
+    uint32_t queue_packets;    /* instead, where not 0; queue_bytes is then what they hold at most */
+    enum framing_kind framing; /* what the rate counts */
     struct impairments impairments;
 };
 

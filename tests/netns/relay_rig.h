@@ -36,6 +36,7 @@ enum { RIG_HOSTS_MOST = 16, RIG_MTU = 1500, RIG_SKIP = 77 };
 struct rig_spec {
     int hosts;
     struct direction direction[DIRECTIONS];
+    uint64_t seed;
     uint64_t relay_rate_bps; /* what the relay is told, when not what the device is set to */
 };
 
@@ -95,8 +96,10 @@ static inline int rig_tap(struct rig *rig, int place, int link, const struct dir
         rig_die("TUNSETOFFLOAD");
     if (ioctl(fd, TUNSETPERSIST, 1) < 0) /* closing a TAP takes 20 ms; the namespace takes it along faster */
         rig_die("TUNSETPERSIST");
-    struct shaping shaping = shaping_for_rate(out->rate_bps, out->queue_bytes, RIG_MTU);
+    struct shaping shaping = shaping_for_direction(out, RIG_MTU);
     rig_command("ip link set l%d address 02:00:00:00:%02x:%02x mtu %d txqueuelen 4000", link, at_router ? 1 : 0, link, RIG_MTU);
+    if (shaping.gso_max_segments)
+        rig_command("ip link set l%d gso_max_segs %u", link, shaping.gso_max_segments);
     if (out->rate_bps) {
         rig_command("ip link set l%d gso_max_size %u", link, shaping.gso_max_bytes);
         rig_command("tc qdisc add dev l%d root tbf rate %llubit burst %u limit %u", link, (unsigned long long)out->rate_bps,
@@ -195,11 +198,14 @@ static inline void rig_open(struct rig *rig, const struct rig_spec *spec)
         rig_command(
             "ip neighbour add %s lladdr 02:00:00:00:00:%02x dev l%d && ip route add %s/32 dev l%d src %s congctl lock cubic",
             address, i, i, address, i, router);
+        link->seed = spec->seed;
+        link->number = (uint32_t)i;
         for (int d = 0; d < DIRECTIONS; d++) {
             const struct direction *asked = d == DIRECTION_FORWARD ? forward : backward;
             link->direction[d] = (struct relay_direction){.delay_ns = asked->delay_ns,
                                                           .rate_bps = spec->relay_rate_bps ? spec->relay_rate_bps : asked->rate_bps,
-                                                          .queue_bytes = asked->queue_bytes};
+                                                          .queue_bytes = asked->queue_bytes,
+                                                          .impairments = asked->impairments};
         }
     }
     rig_enter(rig->home);

@@ -81,8 +81,9 @@ static void a_path_sums_delays_and_takes_the_narrowest_rate(void **state)
 static void payload_share(void **state)
 {
     (void)state;
-    assert_float_equal(topology_payload_share(1500), 1448.0 / 1514.0, 1e-12);
-    assert_float_equal(topology_payload_share(9000), 8948.0 / 9014.0, 1e-12);
+    assert_float_equal(topology_payload_share(1500, FRAMING_L2), 1448.0 / 1514.0, 1e-12);
+    assert_float_equal(topology_payload_share(9000, FRAMING_L2), 8948.0 / 9014.0, 1e-12);
+    assert_float_equal(topology_payload_share(1500, FRAMING_L1), 1448.0 / 1538.0, 1e-12);
 }
 
 static void what_cannot_work_is_refused(void **state)
