@@ -13,7 +13,10 @@ static void known_rates(void **state)
     (void)state;
     static const struct {
         uint64_t rate_bps, queue_bytes;
-        struct shaping expected;
+        struct {
+            uint64_t rate_bytes_per_second;
+            uint32_t burst_bytes, limit_bytes, gso_max_bytes;
+        } expected;
     } cases[] = {
         {8000, 150000, {1000, 3710, 153710, 3512}},                     /* two segments: 2 x 1500 + 512 */
         {10000000, 150000, {1250000, 3710, 153710, 3512}},              /* burst: on the wire, 3 x 66 more */
@@ -78,11 +81,43 @@ static void default_queue(void **state)
     assert_int_equal(shaping_default_queue_bytes(UINT64_C(40000000000)), 60000000);
 }
 
+/* What is decided frame by frame needs frames; framing l1 counts 24 bytes more of each. */
+static void directions_ask_for_more_than_a_rate(void **state)
+{
+    (void)state;
+    struct direction direction = {.rate_bps = 1000000000, .queue_bytes = 1500000};
+    struct shaping plain = shaping_for_rate(direction.rate_bps, direction.queue_bytes, 1500);
+    struct shaping shaping = shaping_for_direction(&direction, 1500);
+    assert_memory_equal(&shaping, &plain, sizeof(plain));
+    direction.impairments.jitter_ns = 1000;
+    assert_int_equal(shaping_for_direction(&direction, 1500).gso_max_segments, 0);
+    direction.impairments.loss = 0.001;
+    shaping = shaping_for_direction(&direction, 1500);
+    assert_int_equal(shaping.gso_max_segments, 1);
+    assert_int_equal(shaping.burst_bytes, plain.burst_bytes);
+    direction.impairments = (struct impairments){0};
+    direction.framing = FRAMING_L1;
+    shaping = shaping_for_direction(&direction, 1500);
+    assert_int_equal(shaping.overhead_bytes, 24);
+    assert_int_equal(shaping.gso_max_segments, 1);
+    assert_int_equal(shaping.burst_bytes, plain.burst_bytes + 24);
+    direction.framing = FRAMING_L2;
+    direction.queue_packets = 100;
+    shaping = shaping_for_direction(&direction, 1500);
+    assert_int_equal(shaping.queue_packets, 100);
+    assert_int_equal(shaping.gso_max_segments, 1);
+    const struct direction unlimited = {.framing = FRAMING_L1};
+    assert_int_equal(shaping_for_direction(&unlimited, 1500).overhead_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_rates),        cmocka_unit_test(every_packet_fits_the_burst),
-        cmocka_unit_test(no_rate_no_shaping), cmocka_unit_test(limits_do_not_wrap),
+        cmocka_unit_test(directions_ask_for_more_than_a_rate),
+        cmocka_unit_test(known_rates),
+        cmocka_unit_test(every_packet_fits_the_burst),
+        cmocka_unit_test(no_rate_no_shaping),
+        cmocka_unit_test(limits_do_not_wrap),
         cmocka_unit_test(default_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
