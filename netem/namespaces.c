@@ -129,18 +129,22 @@ int namespaces_sysctl(const char *name, const char *value, bool required, struct
     return err_set_errno(err, ERR_HOST, -code, "cannot set %s to '%s' in a network namespace%s", name, value, remedy);
 }
 
-/* The file lives in a tmpfs that is detached again at once: the bind mount alone keeps it. */
+/* The file lives in a tmpfs that is detached again at once: the bind mount alone keeps it. Programs may be starting meanwhile, and their
+ * own file or their data may lie anywhere, so nothing of theirs may be covered, not even for a moment: the kernel keeps /proc/driver as
+ * a place for drivers' facts. */
+#define SCRATCH_FOLDER "/proc/driver"
 int namespaces_hosts_file(const char *text, struct err *err)
 {
-    if (mount("laggard", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=8m,mode=755") < 0)
+    if (mount("laggard", SCRATCH_FOLDER, "tmpfs", MS_NOSUID | MS_NODEV, "size=8m,mode=755") < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot mount a tmpfs for /etc/hosts");
     int code = 0;
-    cleanup(close_fd) int fd = open("/tmp/hosts", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    cleanup(close_fd) int fd = open(SCRATCH_FOLDER "/hosts", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     size_t length = strlen(text);
-    if (fd < 0 || write(fd, text, length) != (ssize_t)length || mount("/tmp/hosts", "/etc/hosts", NULL, MS_BIND, NULL) < 0)
+    if (fd < 0 || write(fd, text, length) != (ssize_t)length ||
+        mount(SCRATCH_FOLDER "/hosts", "/etc/hosts", NULL, MS_BIND, NULL) < 0)
         code = err_set_errno(err, ERR_HOST, errno, "cannot show the nodes' names in /etc/hosts");
     close_fd(&fd);
-    umount2("/tmp", MNT_DETACH);
+    umount2(SCRATCH_FOLDER, MNT_DETACH);
     return code;
 }
 

@@ -35,6 +35,9 @@ try_as() { # try_as WHO COMMAND...: WHO is for the names; COMMAND... runs the to
     out=$("$@" "$TOOL" -n 2 -r 1gbit -c nonesuch build 2>&1)
     like "$out" 'the kernel refused a route with its congestion control' "$who: an unknown congestion control is named in the error"
 
+    out=$(for again in 1 2 3 4; do "$@" "$TOOL" -n 12 -r 100mbit early 2>&1 || echo failed; done)
+    is "$(echo "$out" | grep -cE 'exit status [1-9]|cannot start|failed')" 0 "$who: making the network never hides a program's file from it"
+
     out=$("$@" "$TOOL" -n 2 -r 100mbit exits 2>&1)
     like "$out" 'refused .*place w0: cannot start /nonexistent: .*No such file' "$who: a program that cannot start fails the fabric"
     like "$out" 'program 0: exit status 7' "$who: an exit status is reported"

@@ -7,6 +7,7 @@
  * hold      builds with one sleeping program a host, prints "ready", stays until it is killed or something inside ends
  * transfer  every host but the first sends 8 MB to the first, which checks every byte
  * exits     programs that exit with 7, die by a signal and run on: what the fabric reports
+ * early     early programs look for their own file all the time while the network is made around them
  * measure   measures every link */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -119,6 +120,16 @@ static int run_waiter(void)
 {
     char byte;
     return read(3, &byte, 1) == 0 ? 0 : 1; /* until the caller closes its end */
+}
+
+/* Exits with 1 if its own file is out of sight at any moment before the caller closes its end. */
+static int run_watcher(const char *own_path)
+{
+    char byte;
+    while (recv(3, &byte, 1, MSG_DONTWAIT) < 0)
+        if (access(own_path, X_OK) < 0)
+            return 1;
+    return 0;
 }
 
 static int build(const struct request *request, const struct fabric_program *programs, int count, struct fabric **fabric,
@@ -267,6 +278,25 @@ static int mode_hold(const struct request *request)
     return await_exits(fabric, request->hosts);
 }
 
+static int mode_early(const struct request *request)
+{
+    struct err err;
+    cleanup(fabric_cleanup) struct fabric *fabric = NULL;
+    int(*pairs)[2] = arena_calloc(request->arena, (size_t)request->hosts, sizeof(*pairs));
+    if (make_pairs(pairs, request->hosts) < 0)
+        return 3;
+    struct fabric_program *programs = make_programs(request, pairs, "--watch");
+    for (int i = 0; i < request->hosts; i++)
+        programs[i].early = true;
+    if (build(request, programs, request->hosts, &fabric, &err) < 0)
+        return fail(&err);
+    for (int i = 0; i < request->hosts; i++) {
+        close_fd(&pairs[i][1]);
+        close_fd(&pairs[i][0]);
+    }
+    return await_exits(fabric, request->hosts);
+}
+
 static int mode_exits(const struct request *request)
 {
     struct err err;
@@ -312,8 +342,8 @@ static int mode_measure(const struct request *request)
 static const struct mode {
     const char *name;
     int (*run)(const struct request *request);
-} modes[] = {{"probe", mode_probe}, {"build", mode_build},       {"hold", mode_hold},
-             {"exits", mode_exits}, {"transfer", mode_transfer}, {"measure", mode_measure}};
+} modes[] = {{"probe", mode_probe},       {"build", mode_build}, {"hold", mode_hold},      {"exits", mode_exits},
+             {"transfer", mode_transfer}, {"early", mode_early}, {"measure", mode_measure}};
 
 static int parse(int argc, char **argv, struct request *request, struct err *err)
 {
@@ -361,6 +391,8 @@ int main(int argc, char **argv)
         return run_source();
     if (argc > 1 && strcmp(argv[1], "--wait") == 0)
         return run_waiter();
+    if (argc > 1 && strcmp(argv[1], "--watch") == 0)
+        return run_watcher(argv[0]);
     struct err err;
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     struct request request = {.engine_name = "auto",
@@ -375,6 +407,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && optind < argc; i++)
         if (strcmp(modes[i].name, argv[optind]) == 0)
             return modes[i].run(&request);
-    fprintf(stderr, "fabric_tool: give one mode: probe, build, hold, transfer, exits, measure\n");
+    fprintf(stderr, "fabric_tool: give one mode: probe, build, hold, transfer, exits, early, measure\n");
     return 2;
 }
