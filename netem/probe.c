@@ -2,11 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,11 +234,30 @@ static int check_engine(const struct fabric_host *host, const struct topology *t
     return 0;
 }
 
+/* The kernel loads the module on asking where the caller's privilege allows, exactly as it would for a route. An algorithm that only root
+ * may choose for a socket exists, and a route may name it: only "no such" is a refusal. */
+static int check_congestion_control(const char *name, struct err *err)
+{
+    cleanup(close_fd) int fd = name ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0 || errno != ENOENT)
+        return 0;
+    char available[256] = "";
+    cleanup(close_fd) int list = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY | O_CLOEXEC);
+    ssize_t length = list < 0 ? 0 : read(list, available, sizeof(available) - 1);
+    available[length > 0 ? length : 0] = '\0';
+    available[strcspn(available, "\n")] = '\0';
+    return err_set(err, ERR_HOST,
+                   "congestion_control '%s' is none that this kernel has; choose one of: %s; or, as root: modprobe tcp_%s", name,
+                   available[0] ? available : "reno cubic", name);
+}
+
 int fabric_check(const struct fabric_host *host, const struct topology *topology, enum engine_kind engine,
                  enum engine_kind *resolved, struct err *err)
 {
     if (!host->root && !host->user_namespaces)
         return err_set(err, ERR_HOST, "this host does not let laggard make namespaces. %s", host->missing);
+    if (check_congestion_control(topology->tcp.congestion_control, err) < 0)
+        return -ERR_HOST;
     const struct link *limited = limited_link(topology), *delayed = engine_link(topology);
     if (limited && !host->tbf)
         return err_set(err, ERR_HOST, "link %s asks for a rate, and this host cannot set one. %s", limited->name, host->missing);

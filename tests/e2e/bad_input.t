@@ -32,6 +32,8 @@ with 's/delay: 1ms/delay: 1/';           refused "a missing unit" 2 "campaign\.y
 with 's/workers: 2/workers: 0/';         refused "no workers" 2 "campaign\.yaml:5:10: .*workers.*'0'"
 with 's/workers: 2/workers: -3/';        refused "a negative number" 2 "campaign\.yaml:5:10: .*workers.*'-3'"
 with 's/rounds: 2/rounds: 99999999999999999999/'; refused "an absurd number" 2 "campaign\.yaml:3:[0-9]+: .*rounds"
+with 's/^workers: 2/workers: 2\ncongestion_control: nosuch/'
+refused "a congestion control that the kernel has not" 3 "congestion_control 'nosuch'.*cubic"
 with 's/scheme: ring/scheme: rings/';    refused "an unknown scheme" 2 "campaign\.yaml:4:9: .*rings.*ring"
 with 's/topology/topolgy/';              refused "an unknown key" 2 "campaign\.yaml:1:1: .*missing|campaign\.yaml:2:1: .*topolgy.*topology"
 with 's/^workers: 2/workers: 2\nworkers: 3/'; refused "a duplicate key" 2 "campaign\.yaml:6:1: .*workers.*twice|campaign\.yaml:6:1: .*duplicate"
