@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/arena.h"
@@ -103,7 +105,12 @@ static int open_idx(const struct dataset_row *row, const char *path, enum datase
     int length = snprintf(file->path, sizeof(file->path), "%s/%s", path ? path : row->directory, row->files[split][content]);
     if (length < 0 || (size_t)length >= sizeof(file->path))
         return err_set(err, ERR_USAGE, "workload.dataset_path is longer than %d bytes", PATH_BYTES - 1);
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* whatever lies there, opening it does not wait */
+    struct stat status;
+    if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
+        close(fd);
+        return err_set(err, ERR_USAGE, "the data set's file %s is not a regular file", file->path);
+    }
     if (fd < 0)
         return err_set(err, ERR_HOST, "cannot open the data set's file %s: %s: apt-get install %s, or set workload.dataset_path",
                        file->path, strerror(errno), row->package);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -24,8 +25,12 @@ int agent_path_find(char *path, size_t size, struct err *err)
         char *slash = strrchr(own, '/');
         snprintf(path, size, "%.*s/laggard-agent", (int)(slash - own), own);
     }
-    if (access(path, X_OK) < 0)
-        return err_set_errno(err, ERR_HOST, errno,
+    struct stat status;
+    int error = access(path, X_OK) < 0 || stat(path, &status) < 0 ? errno : 0;
+    if (error == 0 && !S_ISREG(status.st_mode)) /* a folder passes access(), and exec refuses it */
+        error = S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+    if (error != 0)
+        return err_set_errno(err, ERR_HOST, error,
                              "the agent program %s cannot be run (build it with `make`, or set LAGGARD_AGENT)", path);
     return 0;
 }

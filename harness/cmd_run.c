@@ -115,9 +115,6 @@ struct run {
 
 static void run_clean(struct run *run)
 {
-    struct err err = {0};
-    if (run->store && store_close(run->store, &err) < 0)
-        log_error("%s", err.text);
     close_fd(&run->dataset_fd);
     close_fd(&run->signal_fd);
     arena_free(run->arena);
@@ -299,6 +296,18 @@ static int print_result(struct run *run, struct err *err)
     return 0;
 }
 
+/* A database that refuses rows also refuses to be closed in good order: after an error that has been said, that is no news. */
+static int close_store(struct run *run, int result, struct err *err)
+{
+    struct err close_err = {0};
+    int closed = store_close(steal_pointer(&run->store), &close_err);
+    if (closed < 0 && result == 0)
+        return err_set(err, close_err.kind, "%s", close_err.text);
+    if (closed < 0 && result == -ERR_INTERRUPTED)
+        log_error("%s", close_err.text);
+    return result;
+}
+
 static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
 {
     run->started_ns = clock_now_ns();
@@ -325,16 +334,17 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
     if (result < 0 && result != -ERR_INTERRUPTED)
         return result;
     struct err print_err = {0};
-    if (print_result(run, &print_err) < 0)
+    if (print_result(run, &print_err) < 0) {
+        if (result == 0)
+            return err_set(err, print_err.kind, "%s", print_err.text);
         log_error("%s", print_err.text);
+    }
     if (left_out > 0)
         log_warning("--max-time left out %d trial%s", left_out, left_out == 1 ? "" : "s");
     struct summary_counts counts = {0};
     if (result == 0 && summary_counts(run->store, run->campaign_id, &counts, err) < 0)
         return -ERR_HOST;
-    int closed = store_close(steal_pointer(&run->store), result == 0 ? err : NULL);
-    if (result == 0)
-        result = closed;
+    result = close_store(run, result, err);
     char limit[UNITS_TEXT_BYTES];
     if (result == 0 && left_out == count)
         return err_set(err, ERR_USAGE, "--max-time %s was over before the first trial: links are measured within it; give it more",
@@ -385,5 +395,5 @@ int cmd_run(int argc, char **argv, struct err *err)
         result = open_signals(&run, err);
     if (result == 0)
         result = run_campaign(&run, argc, kept_argv, err);
-    return result;
+    return close_store(&run, result, err);
 }

@@ -53,30 +53,38 @@ static int exit_code(int result)
     return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
 }
 
+/* All that any command prints passes here. What did not fit in the buffer has been written before, so the stream's error counts, too. */
+static int finish_output(int result)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return result;
+    if (result < 0)
+        return result;
+    log_error("writing the result to standard output failed: check where it goes");
+    return -ERR_HOST;
+}
+
 int main(int argc, char **argv)
 {
     log_set_prefix("laggard");
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of the write, with its sentence */
     if (argc < 2) {
         print_usage(stderr);
         return err_exit_code(ERR_USAGE);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
-        return 0;
+        return exit_code(finish_output(0));
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("laggard %s (%s)\n", build_info_version, build_info_revision);
-        return 0;
+        return exit_code(finish_output(0));
     }
     struct err err = {0};
     const struct command *command = find_command(argv[1], &err);
     int result = command ? command->run(argc - 1, argv + 1, &err) : -ERR_USAGE;
     if (result < 0 && err.text[0])
         log_error("%s", err.text);
-    if (fflush(stdout) != 0 && result == 0) {
-        log_error("writing the result to standard output failed: check where it goes");
-        result = -ERR_HOST;
-    }
-    return exit_code(result);
+    return exit_code(finish_output(result));
 }

@@ -58,6 +58,19 @@ refused "an unknown option" 2 "--quite.*--quiet" run campaign.yaml --quite
 refused "an unknown command" 2 "rum.*run" rum campaign.yaml
 refused "no file named" 2 "FILE|argument" run
 refused "an unknown cell" 2 "nonsense" run campaign.yaml --db out.db --only nonsense
+LAGGARD_AGENT=$SCRATCH/folder refused "an agent program that is a folder" 3 "folder.*LAGGARD_AGENT" run campaign.yaml --db out.db
+mkdir data && mkfifo data/train-images-idx3-ubyte.gz
+with 's/model: synthetic, size: 1KB/model: mlp, dataset_path: data/'
+refused "a data set's file that is a pipe" 2 "data/train-images-idx3-ubyte\.gz is not a regular file"
+cp good.yaml campaign.yaml
+if [ -c /dev/full ]; then
+    for arguments in --help --version fields "fields --schema" schemes "plan campaign.yaml" "run --help"; do
+        # shellcheck disable=SC2086 # words are meant
+        output=$("$LAGGARD" $arguments 2>&1 >/dev/full)
+        is "$?" 3 "laggard $arguments into a full device: exit code 3"
+        like "$output" "standard output" "laggard $arguments into a full device: the sentence"
+    done
+fi
 is "$(cd "$OLDPWD" && leftovers)" "$before" "no namespace, no process"
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then

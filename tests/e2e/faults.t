@@ -98,4 +98,23 @@ while [ $count -lt "${LAGGARD_KILLS:-6}" ]; do
 done
 is "$(settles_to "$before")" "$before" "$count kills at random moments leave nothing"
 is "$(query "$db" "PRAGMA integrity_check")" "ok" "and the database is sound"
+
+# 6. No room: what was stored stays, one sentence says so, and nothing is left. A limit of file size is the same.
+if [ "$(id -u)" = 0 ]; then own_mounts="unshare --mount"; else own_mounts="unshare --user --map-root-user --mount"; fi
+if $own_mounts true 2>/dev/null; then
+    mkdir "$SCRATCH/small"
+    sed 's/^repeats: 3/repeats: 40/; s/10ms/0/' "$SCRATCH/campaign.yaml" > "$SCRATCH/long.yaml"
+    output=$($own_mounts sh -c 'mount -t tmpfs -o size=500k none "$1/small" && "$2" run "$1/long.yaml" --db "$1/small/full.db" --quiet 2>&1
+        code=$?; cp "$1"/small/full.db* "$1"; exit $code' sh "$SCRATCH" "$LAGGARD")
+    is $? 3 "a full disk: exit code 3"
+    is "$(printf "%s\n" "$output" | wc -l)" 1 "a full disk: one sentence"
+    like "$output" "full\.db.* is full.*safe.*free space" "a full disk: what to do"
+    is "$(query "$SCRATCH/full.db" "PRAGMA integrity_check; SELECT count(*) > 0 FROM trials WHERE status = 'finished'; SELECT count(*) FROM trials WHERE status = 'finished' AND trial NOT IN (SELECT trial FROM rounds)")" "ok
+1
+0" "a full disk: finished trials are there with their rounds"
+fi
+output=$(ulimit -f 700; "$LAGGARD" run "$SCRATCH/long.yaml" --db "$SCRATCH/limited.db" --quiet 2>&1)
+is $? 3 "a limit of file size: exit code 3"
+is "$(printf '%s\n' "$output" | wc -l)" 1 "a limit of file size: one sentence"
+is "$(settles_to "$before")" "$before" "nothing is left"
 finish
