@@ -151,18 +151,11 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
 
 uint64_t agent_setup_spans(const struct agent_setup *setup)
 {
-    enum { SEGMENT_BYTES = 256 << 10, LEAST = 4096 };
+    enum { LEAST = 4096 };
+    const struct scheme_setup *scheme = &setup->scheme;
     if (!setup->control->record_spans)
         return 0;
-    const struct scheme_setup *scheme = &setup->scheme;
-    uint64_t peers = 0;
-    for (int i = 0; i < scheme->nodes; i++)
-        peers += scheme_talks(scheme, (int)setup->control->node, i);
-    /* A message there and one back with every peer in segments, each with a reduction and a step, twice over. */
-    uint64_t segments = scheme->parameter_count * sizeof(float) / SEGMENT_BYTES + 2;
-    uint64_t a_round = 8 + 8 * peers * (segments / (peers ? peers : 1) + 2);
-    if (scheme->scheme->family == FAMILY_ALLREDUCE)
-        a_round += 8 * (uint64_t)scheme->workers * 2; /* short chunks are not joined */
+    uint64_t a_round = scheme->scheme->spans_a_round ? scheme->scheme->spans_a_round(scheme, (int)setup->control->node) : 0;
     uint64_t wanted = a_round * (uint64_t)scheme->rounds;
     return wanted < LEAST ? LEAST : wanted;
 }

@@ -69,27 +69,49 @@ static const char *shown_time(char *text, double ns)
     return units_show_time(text, UNITS_TEXT_BYTES, ns);
 }
 
+static const char *label_of(const struct cell *cell)
+{
+    return cell->label[0] ? cell->label : cell->settings.scheme.name;
+}
+
+enum { PLAN_NUMBER_WIDTH = 6, PLAN_TIME_WIDTH = 12, PLAN_SETTINGS_LEAST = 38 };
+
+/* Columns of a row begin where these say; the settings' width follows the longest label. */
+static void plan_columns(const struct plan *plan, size_t *columns, int count)
+{
+    size_t settings = PLAN_SETTINGS_LEAST;
+    for (int c = 0; c < plan->cell_count; c++) {
+        size_t width = text_width(label_of(&plan->cells[c])) + 2;
+        settings = width > settings ? width : settings;
+    }
+    columns[0] = PLAN_NUMBER_WIDTH;
+    for (int i = 1; i < count; i++)
+        columns[i] = PLAN_NUMBER_WIDTH + settings + (size_t)(i - 1) * PLAN_TIME_WIDTH;
+}
+
 static void print_text(const struct plan *plan, const struct cell_forecast *forecasts, double seconds, struct text *out)
 {
-    static const size_t columns[] = {6, 44, 60, 72, 84, 96, 108};
     static const char *const heads[] = {"cell", "settings", "predicted", "compute", "latency", "bandwidth", "reduce", "nodes"};
+    enum { HEADS = sizeof(heads) / sizeof(heads[0]), PARTS = 5 };
+    size_t columns[HEADS - 1];
+    plan_columns(plan, columns, HEADS - 1);
     text_printf(out, "%s: %d cells, %d trials, about %d min %02d s, seed %" PRIu64 "\n\n", plan->name, plan->cell_count,
                 plan->trial_count, (int)seconds / 60, (int)seconds % 60, plan->seed);
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+    for (int i = 0; i < HEADS; i++) {
         text_add(out, heads[i]);
-        if (i < sizeof(columns) / sizeof(columns[0]))
+        if (i < HEADS - 1)
             text_pad_to(out, columns[i]);
     }
     text_add(out, "\n");
     for (int c = 0; c < plan->cell_count; c++) {
         const struct prediction *prediction = &forecasts[c].prediction;
-        const double parts[] = {prediction->round_ns, prediction->compute_ns, prediction->latency_ns, prediction->bandwidth_ns,
-                                prediction->reduce_ns};
+        const double parts[PARTS] = {prediction->round_ns, prediction->compute_ns, prediction->latency_ns, prediction->bandwidth_ns,
+                                     prediction->reduce_ns};
         text_printf(out, "%d", c);
         text_pad_to(out, columns[0]);
-        text_printf(out, "%s ", plan->cells[c].label[0] ? plan->cells[c].label : plan->cells[c].settings.scheme.name);
+        text_add(out, label_of(&plan->cells[c]));
         text_pad_to(out, columns[1]);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < PARTS; i++) {
             char time[UNITS_TEXT_BYTES];
             text_add(out, prediction->available ? shown_time(time, parts[i]) : "-");
             text_pad_to(out, columns[i + 2]);

@@ -293,6 +293,12 @@ static bool talks(const struct scheme_setup *setup, int node, int peer)
     return (node == setup->workers) != (peer == setup->workers);
 }
 
+/* The server receives, adds and sends once a worker, and takes the step; a worker computes, sends, waits and receives. */
+static uint64_t spans_a_round(const struct scheme_setup *setup, int node)
+{
+    return node == setup->workers ? 3 * (uint64_t)setup->workers + 4 : 6;
+}
+
 static void predict(const struct scheme_setup *setup, struct prediction *prediction)
 {
     if (!predict_begin(setup, prediction))
@@ -311,6 +317,7 @@ const struct scheme scheme_ps_sync = {
     .state_bytes = sizeof(struct ps_sync_state),
     .servers = servers,
     .talks = talks,
+    .spans_a_round = spans_a_round,
     .prepare_node = prepare_node,
     .start = start,
     .on_task = on_task,

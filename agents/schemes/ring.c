@@ -135,6 +135,16 @@ static bool talks(const struct scheme_setup *setup, int node, int peer)
     return (node + 1) % setup->workers == peer || (peer + 1) % setup->workers == node;
 }
 
+/* A position of the pipeline (2 (P-1) hops of m segments) sends, receives, adds or takes the step, and may wait; the own chunk's step and the
+ * gradient come on top. */
+static uint64_t spans_a_round(const struct scheme_setup *setup, int node)
+{
+    (void)node;
+    struct ring_allreduce_layout layout =
+        ring_allreduce_layout(setup->workers, setup->parameter_count, (size_t)setup->values[PARAM_SEGMENT]);
+    return 4 * (uint64_t)layout.segments * (2 * (uint64_t)(setup->workers - 1)) + layout.segments + 4;
+}
+
 static int check(const struct scheme_setup *setup, struct err *err)
 {
     double segment = setup->values[PARAM_SEGMENT];
@@ -171,6 +181,7 @@ const struct scheme scheme_ring = {
     .state_bytes = sizeof(struct ring_state),
     .check = check,
     .talks = talks,
+    .spans_a_round = spans_a_round,
     .prepare_node = prepare_node,
     .start = start,
     .on_task = on_task,

@@ -40,7 +40,7 @@ with 's/^workers: 2/workers: 2\nworkers: 3/'; refused "a duplicate key" 2 "campa
 with 's/rate: 100mbit/rate: [/';         refused "broken YAML" 2 "campaign\.yaml:[0-9]+:[0-9]+: "
 with 's/size: 1KB/size: -5KB/';          refused "a negative size" 2 "campaign\.yaml:3:[0-9]+: .*size.*'-5KB'"
 with 's/rate: 100mbit/rate: 100/';       refused "a rate without unit" 2 "campaign\.yaml:2:[0-9]+: .*rate.*'100'.*mbit"
-with 's/model: synthetic, size: 1KB/model: mlp, dataset_path: \/nonexistent, batch: 8, learning_rate: 0.1/'
+with 's/, delay: 1ms//; s/model: synthetic, size: 1KB/model: mlp, dataset_path: \/nonexistent, batch: 8, learning_rate: 0.1/'
 refused "a missing data set" 3 "/nonexistent.*dataset-fashion-mnist"
 : > campaign.yaml;                       refused "an empty file" 2 "campaign\.yaml:1:1: "
 rm campaign.yaml;                        refused "no file" 2 "campaign\.yaml"
@@ -60,7 +60,7 @@ refused "no file named" 2 "FILE|argument" run
 refused "an unknown cell" 2 "nonsense" run campaign.yaml --db out.db --only nonsense
 LAGGARD_AGENT=$SCRATCH/folder refused "an agent program that is a folder" 3 "folder.*LAGGARD_AGENT" run campaign.yaml --db out.db
 mkdir data && mkfifo data/train-images-idx3-ubyte.gz
-with 's/model: synthetic, size: 1KB/model: mlp, dataset_path: data/'
+with 's/, delay: 1ms//; s/model: synthetic, size: 1KB/model: mlp, dataset_path: data/'
 refused "a data set's file that is a pipe" 2 "data/train-images-idx3-ubyte\.gz is not a regular file"
 cp good.yaml campaign.yaml
 if [ -c /dev/full ]; then
@@ -74,16 +74,32 @@ fi
 is "$(cd "$OLDPWD" && leftovers)" "$before" "no namespace, no process"
 
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-    chmod 711 "$SCRATCH"
+    # The checkout may lie where an ordinary user cannot look.
+    mkdir programs && cp "$LAGGARD" "$LAGGARD-agent" programs/ && chmod 755 programs programs/*
+    theirs=$SCRATCH/programs/laggard
+    as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+    with 's/, delay: 1ms//'
     mkdir closed && chmod 755 closed
-    output=$(setpriv --reuid=65534 --regid=65534 --clear-groups "$LAGGARD" run campaign.yaml --db closed/out.db 2>&1)
+    output=$(as_user "$theirs" run campaign.yaml --db closed/out.db 2>&1)
     is "$?" 3 "a folder that cannot be written: exit code 3"
     like "$output" "closed/out\.db.*(permission|written|denied)|closed.*Permission denied" "a folder that cannot be written: the sentence"
-    # No user namespaces for an ordinary user: the limit is per user namespace, so a nested one can be given none.
-    output=$(setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user sh -c '
-        echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$0" run campaign.yaml --db /dev/shm/never.db' "$LAGGARD" 2>&1)
-    is "$?" 3 "no privilege and no user namespaces: exit code 3"
-    like "$output" "namespaces.*sysctl" "no privilege and no user namespaces: the sentence"
+    if as_user unshare --user --map-root-user true 2>/dev/null; then
+        # No user namespaces for an ordinary user: the limit is per user namespace, so a nested one can be given none.
+        output=$(as_user unshare --user --map-root-user sh -c '
+            echo 0 > /proc/sys/user/max_user_namespaces &&
+            exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$0" run campaign.yaml --db /dev/shm/never.db' "$theirs" 2>&1)
+        is "$?" 3 "no privilege and no user namespaces: exit code 3"
+        like "$output" "namespaces.*sysctl" "no privilege and no user namespaces: the sentence"
+    fi
+    # No TUN: a device that an ordinary user may not open, in a mount namespace of the test's own.
+    with ''
+    mknod -m 600 tun.closed c 10 200 2>/dev/null &&
+        output=$(unshare --mount sh -c 'mount --bind tun.closed /dev/net/tun && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" \
+            run campaign.yaml --engine relay --db /dev/shm/never.db' "$theirs" 2>&1)
+    is "$?" 3 "no TUN: exit code 3"
+    like "$output" "TAP.*chmod 666 /dev/net/tun" "no TUN: the sentence with its remedy"
+    [ ! -e /dev/shm/never.db ]
+    ok $? "no database is made"
 fi
 cd "$OLDPWD" || exit 1
 finish

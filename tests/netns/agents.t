@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${LAGGARD_BUILD:=build/release}"
+PATH=$PATH:/usr/sbin:/sbin # an ordinary user's may lack them
 program=$LAGGARD_BUILD/tests/netns/agents_loopback
 [ -x "$program" ] && [ -x "$LAGGARD_BUILD/laggard-agent" ] || { echo "Bail out! $program is not built"; exit 1; }
 command -v ip >/dev/null || { echo "1..0 # SKIP the namespace's loopback device needs iproute2: apt-get install iproute2"; exit 0; }

@@ -1,42 +1,10 @@
-# lib.sh: what the namespace tests share: TAP lines, a scratch folder, the fabric tool, and a count of what may not be left. Sourced.
+# lib.sh: what the namespace tests share: the fabric tool, users, and a count of what may not be left. Sourced.
 cd "$(dirname "$0")/../.." || exit 1
-: "${LAGGARD_BUILD:=build/release}"
-SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/laggard-netns.XXXXXX") || exit 1
-chmod 755 "$SCRATCH"
-trap 'rm -rf "$SCRATCH"' EXIT
-tap_number=0 tap_failures=0
+. tests/tap.sh
 
-ok() { # ok CONDITION-STATUS NAME [DETAIL]
-    tap_number=$((tap_number + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $tap_number - $2"
-    else
-        echo "not ok $tap_number - $2"
-        tap_failures=$((tap_failures + 1))
-        [ -z "${3:-}" ] || printf '%s\n' "$3" | head -n 30 | sed 's/^/# /'
-    fi
-}
-is() { # is FOUND EXPECTED NAME
-    [ "$1" = "$2" ]
-    ok $? "$3" "found: $1
-expected: $2"
-}
-like() { # like TEXT ERE NAME
-    printf '%s' "$1" | grep -qE -- "$2"
-    ok $? "$3" "found: $1
-expected to match: $2"
-}
-skip_all() { # skip_all REASON
-    echo "1..0 # SKIP $1"
-    exit 0
-}
 skip() { # skip REASON: one assertion that this host cannot make
     tap_number=$((tap_number + 1))
     echo "ok $tap_number # SKIP $1"
-}
-finish() {
-    echo "1..$tap_number"
-    exit $((tap_failures > 0))
 }
 
 [ -x "$LAGGARD_BUILD/tests/netns/fabric_tool" ] || skip_all "$LAGGARD_BUILD/tests/netns/fabric_tool is not built"

@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 : "${LAGGARD_BUILD:=build/release}"
+PATH=$PATH:/usr/sbin:/sbin # an ordinary user's may lack them
 program=$LAGGARD_BUILD/tests/netns/relay_check
 skip() {
     echo "1..0 # SKIP $1"

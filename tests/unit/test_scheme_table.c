@@ -38,6 +38,7 @@ static void test_table(void **state)
         const struct scheme *scheme = scheme_at(i);
         assert_ptr_equal(scheme_find(scheme->name), scheme);
         assert_true(scheme->summary && scheme->source && scheme->formula && scheme->start && scheme->model_to_evaluate);
+        assert_non_null(scheme->spans_a_round);
         assert_true(scheme->state_bytes > 0 && scheme->family < FAMILY_COUNT && scheme->param_count <= SCHEME_PARAMS_MAX);
         for (int k = 0; k < scheme->param_count; k++) {
             const struct param *param = &scheme->params[k];
