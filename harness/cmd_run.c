@@ -245,7 +245,7 @@ static int measure_links(struct run *run, struct err *err)
         char what[80];
         snprintf(what, sizeof(what), "measuring %d links", entry->topology.link_count);
         progress_stage(&run->progress, what);
-        int result = link_survey_measure(entry, run->arena, err);
+        int result = link_survey_measure(entry, run->signal_fd, run->arena, err);
         if (result < 0)
             return result;
     }

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "harness/forecast.h"
 #include "netem/fabric.h"
@@ -61,7 +62,7 @@ const struct survey_entry *link_survey_of(const struct link_survey *survey, int 
     return &survey->entries[survey->entry_of_cell[cell]];
 }
 
-int link_survey_measure(struct survey_entry *entry, struct arena *arena, struct err *err)
+static int measure_once(struct survey_entry *entry, int interrupt_fd, struct arena *arena, struct err *err)
 {
     struct fabric_spec spec = {.topology = &entry->topology, .engine = entry->engine};
     cleanup(fabric_cleanup) struct fabric *fabric = NULL;
@@ -70,9 +71,26 @@ int link_survey_measure(struct survey_entry *entry, struct arena *arena, struct 
         return result;
     struct link_check *checks = arena_new_array(arena, struct link_check, (size_t)entry->topology.link_count);
     int sample = entry->topology.link_count > SURVEY_SAMPLE ? SURVEY_SAMPLE : 0;
-    result = fabric_measure(fabric, sample, checks, err);
+    result = fabric_measure(fabric, sample, interrupt_fd, checks, err);
     if (result < 0)
         return err_wrap(err, "measuring the links");
     entry->checks = checks;
     return 0;
+}
+
+/* ERR_TRIAL: a part of this network died, which says nothing about the next one. No trial has begun yet, so in the end it is the host's. */
+int link_survey_measure(struct survey_entry *entry, int interrupt_fd, struct arena *arena, struct err *err)
+{
+    struct err local; /* a NULL err is allowed */
+    err = err ? err : &local;
+    int result = measure_once(entry, interrupt_fd, arena, err);
+    if (result == -ERR_TRIAL) {
+        log_warning("%s; trying once more", err->text);
+        result = measure_once(entry, interrupt_fd, arena, err);
+    }
+    if (result == -ERR_TRIAL) {
+        err->kind = ERR_HOST;
+        result = -ERR_HOST;
+    }
+    return result;
 }

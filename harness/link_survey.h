@@ -27,7 +27,7 @@ int link_survey_prepare(const struct plan *plan, const int *engine_override, int
                         struct arena *arena, struct link_survey *survey, struct err *err);
 /* cell: one that runs. */
 const struct survey_entry *link_survey_of(const struct link_survey *survey, int cell);
-/* Measures one entry in a fabric without programs. */
-int link_survey_measure(struct survey_entry *entry, struct arena *arena, struct err *err);
+/* Measures one entry in a fabric without programs, once more when something in it died. interrupt_fd as for fabric_measure(). */
+int link_survey_measure(struct survey_entry *entry, int interrupt_fd, struct arena *arena, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "netem/impairment.h"
+#include "netem/measure.h"
 #include "netem/warden.h"
 
 struct fabric {
@@ -24,7 +26,8 @@ struct fabric {
     int pidfd, request_fd, event_fd;
     enum engine_kind engine;
     int link_count, program_count;
-    pid_t *pids; /* one a program, in this process's PID namespace */
+    int64_t round_trip_ns; /* of the link with the longest */
+    pid_t *pids;           /* one a program, in this process's PID namespace */
     struct warden_shared *shared;
     size_t shared_bytes;
     bool relay_gone;
@@ -76,17 +79,20 @@ static int gone(struct err *err)
     return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly");
 }
 
-/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building and measuring know
- * their own bounds a link; these stand far above them. */
+/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building knows its own bounds a
+ * link; this stands far above them. Measuring has a bound of its own, to which the first is added. */
 static const int ANSWER_MS = 10 * 1000, LONG_ANSWER_MS = 600 * 1000;
+enum { NEVER_INTERRUPTED = -1 };
 
-static int await_answer(const struct fabric *fabric, int timeout_ms, struct err *err)
+static int await_answer(const struct fabric *fabric, int timeout_ms, int interrupt_fd, struct err *err)
 {
-    struct pollfd entry = {.fd = fabric->request_fd, .events = POLLIN};
+    struct pollfd entries[] = {{.fd = fabric->request_fd, .events = POLLIN}, {.fd = interrupt_fd, .events = POLLIN}};
     int ready;
     do
-        ready = poll(&entry, 1, timeout_ms);
+        ready = poll(entries, sizeof(entries) / sizeof(entries[0]), timeout_ms);
     while (ready < 0 && errno == EINTR);
+    if (ready > 0 && entries[0].revents == 0)
+        return err_set(err, ERR_INTERRUPTED, "interrupted");
     if (ready == 0)
         return err_set(err, ERR_TRIAL,
                        "the process that holds the network (the warden) did not answer within %d s: was it stopped?",
@@ -95,10 +101,12 @@ static int await_answer(const struct fabric *fabric, int timeout_ms, struct err 
 }
 
 /* The next answer; *pid is the sender named in it. */
-static int receive_answer(const struct fabric *fabric, int timeout_ms, struct warden_answer *answer, pid_t *pid, struct err *err)
+static int receive_answer(const struct fabric *fabric, int timeout_ms, int interrupt_fd, struct warden_answer *answer, pid_t *pid,
+                          struct err *err)
 {
-    if (await_answer(fabric, timeout_ms, err) < 0)
-        return -ERR_TRIAL;
+    int code = await_answer(fabric, timeout_ms, interrupt_fd, err);
+    if (code < 0)
+        return code;
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(struct ucred))];
@@ -122,18 +130,24 @@ static int receive_answer(const struct fabric *fabric, int timeout_ms, struct wa
     return 0;
 }
 
-static int request(struct fabric *fabric, const struct warden_request *asked, struct err *err)
+static int request_within(struct fabric *fabric, const struct warden_request *asked, int timeout_ms, int interrupt_fd,
+                          struct err *err)
 {
     struct warden_answer answer;
     pid_t pid;
     if (send(fabric->request_fd, asked, sizeof(*asked), MSG_NOSIGNAL) != (ssize_t)sizeof(*asked))
         return gone(err);
-    int timeout_ms = asked->operation == WARDEN_MEASURE ? LONG_ANSWER_MS : ANSWER_MS;
-    if (receive_answer(fabric, timeout_ms, &answer, &pid, err) < 0)
-        return -ERR_TRIAL;
+    int code = receive_answer(fabric, timeout_ms, interrupt_fd, &answer, &pid, err);
+    if (code < 0)
+        return code;
     if (answer.code < 0 && err)
         *err = fabric->shared->err;
     return answer.code;
+}
+
+static int request(struct fabric *fabric, const struct warden_request *asked, struct err *err)
+{
+    return request_within(fabric, asked, ANSWER_MS, NEVER_INTERRUPTED, err);
 }
 
 static int await_built(struct fabric *fabric, struct err *err)
@@ -141,8 +155,9 @@ static int await_built(struct fabric *fabric, struct err *err)
     for (;;) {
         struct warden_answer answer;
         pid_t pid;
-        if (receive_answer(fabric, LONG_ANSWER_MS, &answer, &pid, err) < 0)
-            return -ERR_TRIAL;
+        int code = receive_answer(fabric, LONG_ANSWER_MS, NEVER_INTERRUPTED, &answer, &pid, err);
+        if (code < 0)
+            return code;
         if (answer.operation == WARDEN_STARTED && answer.program >= 0 && answer.program < fabric->program_count)
             fabric->pids[answer.program] = pid;
         if (answer.operation != WARDEN_BUILT)
@@ -189,6 +204,7 @@ int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct 
     made->pidfd = made->request_fd = made->event_fd = -1;
     made->link_count = spec->topology->link_count;
     made->program_count = spec->program_count;
+    made->round_trip_ns = measure_longest_round_trip_ns(spec->topology);
     made->pids = calloc((size_t)spec->program_count + 1, sizeof(*made->pids));
     if (!made->pids)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot build a fabric");
@@ -290,9 +306,15 @@ int fabric_reset_counters(struct fabric *fabric, struct err *err)
     return request(fabric, &(struct warden_request){.operation = WARDEN_RESET}, err);
 }
 
-int fabric_measure(struct fabric *fabric, int sample, struct link_check *checks, struct err *err)
+int fabric_measure(struct fabric *fabric, int sample, int interrupt_fd, struct link_check *checks, struct err *err)
 {
-    int code = request(fabric, &(struct warden_request){.operation = WARDEN_MEASURE, .argument = sample}, err);
+    int64_t timeout_ms = measure_seconds_most(fabric->link_count, sample, fabric->round_trip_ns) * 1000 + ANSWER_MS;
+    struct warden_request asked = {.operation = WARDEN_MEASURE, .argument = sample};
+    int code = request_within(fabric, &asked, timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX, interrupt_fd, err);
+    int program;
+    struct process_exit how;
+    while (code == 0 && (code = fabric_next_exit(fabric, &program, &how, err)) == 1)
+        code = 0; /* a program's end: nothing is lost by it here */
     if (code == 0)
         memcpy(checks, fabric->shared->checks, (size_t)fabric->link_count * sizeof(*checks));
     return code;

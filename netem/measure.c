@@ -25,7 +25,12 @@
 #define SLOW_RATE_BPS UINT64_C(300000)
 #define SLOW_RATE_TOLERANCE 0.4
 #define DELAY_TOLERANCE_NS (200.0 * (double)NS_PER_US)
-enum { ATTEMPTS = 2 };
+enum {
+    ATTEMPTS = 2,
+    SECONDS_BASE = 60,
+    SECONDS_A_LINK = 15,
+    ROUND_TRIPS_A_LINK = 7, /* one of the probes, six of the transfer */
+};
 
 int measure_socket(const struct measure_end *end, int type, int *fd, struct sockaddr_in *bound, struct err *err)
 {
@@ -136,6 +141,22 @@ static int measure_direction(const struct topology *topology, const int *namespa
         *check = found;
     }
     return 0;
+}
+
+int64_t measure_longest_round_trip_ns(const struct topology *topology)
+{
+    int64_t longest_ns = 0;
+    for (int i = 0; i < topology->link_count; i++) {
+        int64_t round_trip_ns = topology->links[i].direction[0].delay_ns + topology->links[i].direction[1].delay_ns;
+        longest_ns = round_trip_ns > longest_ns ? round_trip_ns : longest_ns;
+    }
+    return longest_ns;
+}
+
+int64_t measure_seconds_most(int link_count, int sample, int64_t round_trip_ns)
+{
+    int64_t links = sample <= 0 || sample > link_count ? link_count : sample;
+    return SECONDS_BASE + links * (SECONDS_A_LINK + (DIRECTIONS * ATTEMPTS * ROUND_TRIPS_A_LINK * round_trip_ns) / NS_PER_S);
 }
 
 int measure_links(const struct topology *topology, const int *namespace_fds, int sample, struct link_check *checks, struct err *err)

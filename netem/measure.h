@@ -24,4 +24,8 @@ struct err;
 int measure_links(const struct topology *topology, const int *namespace_fds /* one a place */, int sample,
                   struct link_check *checks /* one a link */, struct err *err);
 
+/* More seconds than measure_links() takes, so that nobody waits for ever. round_trip_ns: of the link with the longest. */
+int64_t measure_seconds_most(int link_count, int sample, int64_t round_trip_ns);
+int64_t measure_longest_round_trip_ns(const struct topology *topology);
+
 #endif

@@ -25,8 +25,6 @@
 
 enum {
     RELAY_START_PATIENCE_MS = 10000,
-    MEASURE_SECONDS_BASE = 60, /* far more than it takes: a bound, so that no caller waits for ever */
-    MEASURE_SECONDS_A_LINK = 15,
 };
 
 struct warden {
@@ -334,6 +332,7 @@ static int measure(struct warden *warden, int sample, struct err *err)
 {
     const struct topology *topology = warden->network.topology;
     struct link_check *checks = warden->setup->shared->checks;
+    int64_t most_seconds = measure_seconds_most(topology->link_count, sample, measure_longest_round_trip_ns(topology));
     memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
     *err = (struct err){.kind = ERR_NONE};
     pid_t pid = fork();
@@ -346,7 +345,7 @@ static int measure(struct warden *warden, int sample, struct err *err)
         for (int i = 0; i < topology->place_count; i++)
             namespaces[i] = warden->network.places[i].namespace_fd;
         prctl(PR_SET_NAME, "laggard-measure");
-        alarm(MEASURE_SECONDS_BASE + MEASURE_SECONDS_A_LINK * (unsigned)topology->link_count);
+        alarm((unsigned)most_seconds);
         _exit(measure_links(topology, namespaces, sample, checks, err) < 0);
     }
     int status = 0;
@@ -356,7 +355,11 @@ static int measure(struct warden *warden, int sample, struct err *err)
         return 0;
     if (WIFEXITED(status) && err->kind != ERR_NONE)
         return -(int)err->kind;
-    return err_set(err, ERR_HOST, "the measurement of the links ended unexpectedly (wait status %d)", status);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        return err_set(err, ERR_HOST, "it was not over after %lld s: this host is too slow for it", (long long)most_seconds);
+    struct process_exit how = {.exited = WIFEXITED(status), .status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)};
+    char text[64];
+    return err_set(err, ERR_TRIAL, "the process that measures has ended (%s)", process_describe(text, sizeof(text), &how));
 }
 
 static int signal_program(struct warden *warden, const struct warden_request *request, struct err *err)
@@ -390,6 +393,7 @@ static void answer_request(struct warden *warden)
         break;
     case WARDEN_MEASURE:
         code = measure(warden, request.argument, err);
+        reap(warden); /* the caller shall know of the relay's end before it believes the answer */
         break;
     case WARDEN_SIGNAL:
         code = signal_program(warden, &request, err);

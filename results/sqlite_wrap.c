@@ -34,7 +34,8 @@ static const struct {
     const char *remedy;
 } remedies[] = {
     {SQLITE_BUSY, "; another program holds a lock on it: end that program's transaction and try again"},
-    {SQLITE_FULL, "; what was stored before is safe: free space on that file system, then run again, or choose another place with --db"},
+    {SQLITE_FULL,
+     "; what was stored before is safe: free space on that file system, then run again, or choose another place with --db"},
     {SQLITE_READONLY, "; the file or its folder is not writable"},
     {SQLITE_CORRUPT, "; restore it from a copy, or recover what is left with: sqlite3 FILE .recover"},
     {SQLITE_NOTADB, "; choose another file with --db"},

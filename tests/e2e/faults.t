@@ -85,6 +85,37 @@ is $? 143 "a campaign ended by SIGTERM: exit code 143"
 is "$(query "$db" "SELECT count(*) FROM trials WHERE status IN ('running', 'failed')")" 0 "no trial is left running or failed"
 is "$(settles_to "$before")" "$before" "nothing is left"
 
+# 4b. The measurement of the links: a relay that dies meanwhile is not taken for links that carry nothing; an interruption is heard at once.
+ours_named() { # ours_named NAME: waits for a process of this test with that name, prints its number
+    tries=0
+    while [ $tries -lt 300 ]; do
+        for process in $(marked_processes); do
+            [ "$(cat "/proc/$process/comm" 2>/dev/null)" = "$1" ] && echo "$process" && return
+        done
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+}
+rm -f "$db"
+"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --only 0 --quiet >/dev/null 2>"$SCRATCH/stderr" &
+controller=$!
+ours_named laggard-measure >/dev/null
+kill -9 "$(ours_named laggard-relay)"
+wait $controller
+is $? 0 "a relay that dies while links are measured: the campaign runs"
+like "$(cat "$SCRATCH/stderr")" "relay has ended.*once more" "and it is said"
+is "$(query "$db" "SELECT count(*) FROM links WHERE measured_delay_mean_ns IS NULL")" 0 "and the links are measured again"
+sed 's/delay: 1ms/delay: 5s/' "$SCRATCH/campaign.yaml" > "$SCRATCH/slow.yaml"
+"$LAGGARD" run "$SCRATCH/slow.yaml" --db "$SCRATCH/slow.db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
+controller=$!
+ours_named laggard-measure >/dev/null
+begun=$(date +%s)
+kill -TERM $controller
+wait $controller
+is $? 143 "interrupted while links are measured: exit code 143"
+like "$(($(date +%s) - begun))" '^[0-4]$' "and at once"
+is "$(settles_to "$before")" "$before" "nothing is left"
+
 # 5. Random moments of set-up, run and teardown. LAGGARD_KILLS for more.
 rm -f "$db"
 count=0

@@ -325,7 +325,7 @@ static int mode_measure(const struct request *request)
     if (build(request, NULL, 0, &fabric, &err) < 0)
         return fail(&err);
     struct link_check *checks = arena_new_array(request->arena, struct link_check, (size_t)request->topology.link_count);
-    if (fabric_measure(fabric, 0, checks, &err) < 0)
+    if (fabric_measure(fabric, 0, -1, checks, &err) < 0)
         return fail(&err);
     int bad = 0;
     for (int i = 0; i < request->topology.link_count; i++)
