@@ -277,7 +277,8 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
         progress_trial(&run->progress, trial, trial_seconds(run, trial->cell));
         struct trial_outcome outcome;
         int result = trial_run(&context, &run->plan.cells[trial->cell], trial, entry->engine, entry->checks, &outcome, err);
-        progress_trial_done(&run->progress, &outcome);
+        if (result == 0 || result == -ERR_INTERRUPTED) /* what could not be stored has not come to a good end */
+            progress_trial_done(&run->progress, &outcome);
         if (result < 0)
             return result;
     }

@@ -116,7 +116,9 @@ int store_close(struct store *store, struct err *err)
 {
     if (!store)
         return 0;
-    int result = store_schema_index(store->sql, err);
+    int result = store_lock_verify(store->lock, sql_path(store->sql), err);
+    if (result == 0)
+        result = store_schema_index(store->sql, err);
     if (result == 0)
         result = sql_exec(store->sql, "PRAGMA optimize", err);
     if (result == 0)

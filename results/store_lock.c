@@ -194,6 +194,18 @@ void store_lock_free(struct store_lock *lock)
     free(lock);
 }
 
+int store_lock_verify(const struct store_lock *lock, const char *path, struct err *err)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && status.st_dev == lock->device && status.st_ino == lock->inode)
+        return 0;
+    return err_set(
+        err, ERR_HOST,
+        "the database '%s' was removed, renamed or replaced while this run was writing to it; run again, and leave it in "
+        "its place until the run has ended",
+        path);
+}
+
 bool store_lock_created(const struct store_lock *lock)
 {
     return lock->created;

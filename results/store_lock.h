@@ -12,6 +12,8 @@ struct store_lock;
 int store_lock_take(const char *path, struct store_lock **lock, struct err *err);
 void store_lock_free(struct store_lock *lock);          /* after the last SQLite connection to the file was closed; NULL allowed */
 bool store_lock_created(const struct store_lock *lock); /* the file was not there before */
+/* The path still names the file that was taken; otherwise what is written goes where nobody will find it. */
+int store_lock_verify(const struct store_lock *lock, const char *path, struct err *err);
 /* Why this file could not be opened for writing, changing nothing; 0 for one that is not there yet but could be created. */
 int store_lock_check(const char *path, struct err *err);
 

@@ -132,9 +132,9 @@ is "$(query "$db" "PRAGMA integrity_check")" "ok" "and the database is sound"
 
 # 6. No room: what was stored stays, one sentence says so, and nothing is left. A limit of file size is the same.
 if [ "$(id -u)" = 0 ]; then own_mounts="unshare --mount"; else own_mounts="unshare --user --map-root-user --mount"; fi
+sed 's/^repeats: 3/repeats: 40/; s/10ms/0/' "$SCRATCH/campaign.yaml" > "$SCRATCH/long.yaml"
 if $own_mounts true 2>/dev/null; then
     mkdir "$SCRATCH/small"
-    sed 's/^repeats: 3/repeats: 40/; s/10ms/0/' "$SCRATCH/campaign.yaml" > "$SCRATCH/long.yaml"
     output=$($own_mounts sh -c 'mount -t tmpfs -o size=500k none "$1/small" && "$2" run "$1/long.yaml" --db "$1/small/full.db" --quiet 2>&1
         code=$?; cp "$1"/small/full.db* "$1"; exit $code' sh "$SCRATCH" "$LAGGARD")
     is $? 3 "a full disk: exit code 3"
@@ -144,6 +144,15 @@ if $own_mounts true 2>/dev/null; then
 1
 0" "a full disk: finished trials are there with their rounds"
 fi
+rm -f "$db"
+"$LAGGARD" run "$SCRATCH/long.yaml" --db "$db" >/dev/null 2>"$SCRATCH/stderr" &
+controller=$!
+wait_for "SELECT count(*) > 0 FROM trial WHERE status = 'finished'" 1
+rm -f "$db"
+wait $controller
+is $? 3 "a database that somebody removes: exit code 3"
+like "$(tail -n 1 "$SCRATCH/stderr")" "error: .*faults\.db.*removed" "a database that somebody removes: the sentence"
+is "$(grep -c 'round n/a' "$SCRATCH/stderr")" 0 "a database that somebody removes: no trial is said to be done that never began"
 output=$(ulimit -f 700; "$LAGGARD" run "$SCRATCH/long.yaml" --db "$SCRATCH/limited.db" --quiet 2>&1)
 is $? 3 "a limit of file size: exit code 3"
 is "$(printf '%s\n' "$output" | wc -l)" 1 "a limit of file size: one sentence"

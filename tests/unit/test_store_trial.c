@@ -92,6 +92,32 @@ static void a_trial_comes_whole_or_not_at_all(void **state)
     assert_asked_text(fixture, "SELECT status FROM trial", "failed");
 }
 
+/* Removed, renamed or replaced under the run: SQLite goes on writing to what nobody can find any more. */
+static void a_database_that_is_gone_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct trial_plan plan = {0};
+    const struct trial_begin begin = {.plan = &plan, .topology = &fixture_topology, .arm = ""};
+    for (int replaced = 0; replaced < 2; replaced++) {
+        struct err err = {0};
+        int64_t trial_id;
+        fixture_open(fixture, NULL);
+        fixture_campaign(fixture);
+        struct trial_begin here = begin;
+        here.campaign_id = fixture->campaign_id;
+        unlink(fixture->path);
+        FILE *other = replaced ? fopen(fixture->path, "w") : NULL;
+        if (other)
+            fclose(other);
+        assert_int_equal(store_trial_begin(fixture->store, &here, &trial_id, &err), -ERR_HOST);
+        assert_non_null(strstr(err.text, "was removed, renamed or replaced"));
+        err = (struct err){0};
+        assert_int_equal(store_close(steal_pointer(&fixture->store), &err), -ERR_HOST);
+        assert_non_null(strstr(err.text, fixture->path));
+        unlink(fixture->path);
+    }
+}
+
 static void an_unknown_cell_is_an_error(void **state)
 {
     struct fixture *fixture = *state;
@@ -373,6 +399,7 @@ int main(void)
         TEST(a_trial_row_says_what_ran),
         TEST(a_failed_trial_keeps_its_reason_and_has_no_verdict),
         TEST(a_trial_comes_whole_or_not_at_all),
+        TEST(a_database_that_is_gone_is_an_error),
         TEST(an_unknown_cell_is_an_error),
         TEST(percentiles_of_a_trial),
         TEST(cells_are_over_trials),
