@@ -19,6 +19,25 @@ static struct sql_statement *direction_row(struct store *store, enum row_kind ki
     return row;
 }
 
+/* What Gilbert-Elliott's chain loses in the long run: each state's loss by its share of the time. */
+static double long_run_loss(const struct impairments *asked)
+{
+    const struct gilbert_elliott *bursts = &asked->gilbert_elliott;
+    if (bursts->p <= 0)
+        return asked->loss;
+    return (bursts->p * bursts->loss_bad + bursts->r * bursts->loss_good) / (bursts->p + bursts->r);
+}
+
+static void put_impairments(struct sql_statement *row, const struct impairments *asked)
+{
+    sql_put_integer(row, asked->jitter_ns);
+    sql_put_text(row, asked->jitter_ns > 0 ? jitter_names[asked->jitter_distribution] : NULL);
+    sql_put_real(row, long_run_loss(asked));
+    sql_put_real(row, asked->duplicate);
+    sql_put_real(row, asked->corrupt);
+    sql_put_real(row, asked->reorder);
+}
+
 int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err)
 {
     for (int i = 0; i < topology->link_count; i++)
@@ -34,6 +53,9 @@ int store_links_asked(struct store *store, int64_t trial_id, const struct topolo
             sql_put_unsigned_or_null(row, asked->rate_bps, asked->rate_bps > 0);
             sql_put_integer(row, asked->delay_ns);
             sql_put_unsigned_or_null(row, asked->queue_bytes, asked->queue_bytes > 0);
+            sql_put_unsigned_or_null(row, asked->queue_packets, asked->queue_packets > 0);
+            sql_put_text(row, framing_names[asked->framing]);
+            put_impairments(row, &asked->impairments);
             if (sql_run(row, err) < 0)
                 return -ERR_HOST;
         }
@@ -87,6 +109,10 @@ static int store_counters(struct store *store, int64_t trial_id, int link, int d
     sql_put_unsigned(row, counters->bytes);
     sql_put_unsigned(row, counters->queue_drops);
     sql_put_unsigned(row, counters->unasked_drops);
+    sql_put_unsigned(row, counters->lost);
+    sql_put_unsigned(row, counters->duplicated);
+    sql_put_unsigned(row, counters->corrupted);
+    sql_put_unsigned(row, counters->reordered);
     const int64_t lateness[] = {counters->lateness_p50_ns, counters->lateness_p99_ns, counters->lateness_max_ns};
     for (int i = 0; i < 3; i++)
         sql_put_unsigned_or_null(row, (uint64_t)lateness[i], lateness[i] >= 0);

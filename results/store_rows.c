@@ -17,14 +17,15 @@ static const struct {
     [ROW_TRIAL] = {"trial", "uuid, campaign_id, cell_id, arm, block, run_order, seed, world, engine, status, started_unix_ns, "
                             "worker_count, server_count, payload_bytes, warmup_round_count, mtu_bytes, congestion_control"},
     [ROW_NODE] = {"node", "trial_id, node, name, role, address"},
-    [ROW_LINK] = {"link", "trial_id, link, direction, name, from_node, to_node, rate_bps, delay_ns, queue_bytes"},
+    [ROW_LINK] = {"link", "trial_id, link, direction, name, from_node, to_node, rate_bps, delay_ns, queue_bytes, queue_packets, "
+                          "framing, jitter_ns, jitter_distribution, loss_ratio, duplicate_ratio, corrupt_ratio, reorder_ratio"},
     [ROW_LINK_READBACK] = {"link_readback",
                            "trial_id, link, direction, engine, rate_bps, burst_bytes, limit_bytes, gso_max_bytes, delay_ns"},
     [ROW_LINK_CHECK] = {"link_check", "trial_id, link, direction, goodput_bps, delay_mean_ns, delay_minimum_ns, delay_maximum_ns, "
                                       "delay_sd_ns, probes_sent_count, probes_received_count, within_tolerance, reason"},
-    [ROW_LINK_COUNTER] = {"link_counter",
-                          "trial_id, link, direction, packet_count, carried_bytes, queue_drop_count, "
-                          "unasked_drop_count, lateness_p50_ns, lateness_p99_ns, lateness_maximum_ns, backlog_bytes"},
+    [ROW_LINK_COUNTER] = {"link_counter", "trial_id, link, direction, packet_count, carried_bytes, queue_drop_count, "
+                                          "unasked_drop_count, lost_count, duplicated_count, corrupted_count, reordered_count, "
+                                          "lateness_p50_ns, lateness_p99_ns, lateness_maximum_ns, backlog_bytes"},
     [ROW_ROUND] = {"round", "trial_id, round, warmup, begin_ns, end_ns, slowest_node"},
     [ROW_ROUND_HELD] = {"round_held", "trial_id, node, round, held_ns"},
     [ROW_SPAN] = {"span", "trial_id, node, round, kind, peer, flags, begin_ns, end_ns, moved_bytes"},

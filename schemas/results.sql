@@ -6,7 +6,7 @@
 -- The views are the public interface; the tables may change with the schema version (PRAGMA user_version).
 
 PRAGMA application_id = 0x4c616767; -- "Lagg"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE schema_migration (
     version INTEGER PRIMARY KEY,
@@ -113,6 +113,14 @@ CREATE TABLE link (
     rate_bps INTEGER,
     delay_ns INTEGER NOT NULL,
     queue_bytes INTEGER,
+    queue_packets INTEGER,
+    framing TEXT NOT NULL CHECK (framing IN ('l2', 'l1')),
+    jitter_ns INTEGER NOT NULL,
+    jitter_distribution TEXT CHECK (jitter_distribution IN ('uniform', 'normal', 'pareto', 'lognormal', 'table')),
+    loss_ratio REAL NOT NULL,
+    duplicate_ratio REAL NOT NULL,
+    corrupt_ratio REAL NOT NULL,
+    reorder_ratio REAL NOT NULL,
     PRIMARY KEY (trial_id, link, direction),
     FOREIGN KEY (trial_id, from_node) REFERENCES node (trial_id, node),
     FOREIGN KEY (trial_id, to_node) REFERENCES node (trial_id, node)
@@ -157,6 +165,10 @@ CREATE TABLE link_counter (
     carried_bytes INTEGER NOT NULL,
     queue_drop_count INTEGER NOT NULL,
     unasked_drop_count INTEGER NOT NULL,
+    lost_count INTEGER NOT NULL,
+    duplicated_count INTEGER NOT NULL,
+    corrupted_count INTEGER NOT NULL,
+    reordered_count INTEGER NOT NULL,
     lateness_p50_ns INTEGER,
     lateness_p99_ns INTEGER,
     lateness_maximum_ns INTEGER,

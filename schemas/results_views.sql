@@ -175,14 +175,17 @@ GROUP BY e.trial_id, e.round;
 CREATE VIEW links AS
 SELECT t.campaign_id, l.trial_id AS trial, ce.number AS cell, ce.label, l.link, l.name AS link_name, l.direction, a.name AS from_name,
        b.name AS to_name, l.rate_bps AS asked_rate_bps, l.delay_ns AS asked_delay_ns, l.queue_bytes AS asked_queue_bytes,
+       l.queue_packets AS asked_queue_packets, l.framing AS asked_framing, l.jitter_ns AS asked_jitter_ns,
+       l.jitter_distribution AS asked_jitter_distribution, l.loss_ratio AS asked_loss_ratio, l.duplicate_ratio AS asked_duplicate_ratio,
+       l.corrupt_ratio AS asked_corrupt_ratio, l.reorder_ratio AS asked_reorder_ratio,
        r.engine, r.rate_bps AS read_back_rate_bps, r.burst_bytes AS read_back_burst_bytes, r.limit_bytes AS read_back_limit_bytes,
        r.gso_max_bytes AS read_back_gso_max_bytes, r.delay_ns AS read_back_delay_ns,
        c.goodput_bps AS measured_goodput_bps, c.delay_mean_ns AS measured_delay_mean_ns,
        c.delay_minimum_ns AS measured_delay_minimum_ns, c.delay_maximum_ns AS measured_delay_maximum_ns,
        c.delay_sd_ns AS measured_delay_sd_ns, c.within_tolerance,
        CASE WHEN c.trial_id IS NULL THEN 'this link was not measured' ELSE c.reason END AS measurement_reason,
-       k.packet_count, k.carried_bytes, k.queue_drop_count, k.unasked_drop_count, k.lateness_p50_ns, k.lateness_p99_ns,
-       k.lateness_maximum_ns, k.backlog_bytes
+       k.packet_count, k.carried_bytes, k.queue_drop_count, k.unasked_drop_count, k.lost_count, k.duplicated_count,
+       k.corrupted_count, k.reordered_count, k.lateness_p50_ns, k.lateness_p99_ns, k.lateness_maximum_ns, k.backlog_bytes
 FROM link l
 JOIN trial t USING (trial_id)
 JOIN cell ce USING (cell_id)
