@@ -113,6 +113,18 @@ static int check_queue(const struct cell_check *check)
                          (unsigned long long)frame);
 }
 
+static const struct yaml_value *place_of(const void *context, const char *path, const char *otherwise)
+{
+    return place(context, path, otherwise);
+}
+
+static int check_impairments(const struct cell_check *check)
+{
+    const struct impairment_check impairments = {
+        .reading = check->reading, .settings = check->settings, .at = place_of, .context = check};
+    return campaign_check_impairments(&impairments);
+}
+
 /* Any two nodes of a star are two links apart. */
 static struct path star_path(const void *context, int from, int to)
 {
@@ -154,7 +166,8 @@ static int check_scheme(const struct cell_check *check)
 int campaign_check_cell(const struct reading *reading, const struct yaml_value *const *values, struct settings *settings)
 {
     static int (*const checks[])(const struct cell_check *) = {
-        check_unused, check_size, check_evaluations, check_batch, check_model_size, check_slow, check_queue, check_scheme,
+        check_unused, check_size,  check_evaluations, check_batch,  check_model_size,
+        check_slow,   check_queue, check_impairments, check_scheme,
     };
     const struct cell_check check = {.reading = reading, .values = values, .settings = settings};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

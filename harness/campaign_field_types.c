@@ -205,6 +205,7 @@ const struct field_operations *campaign_field_operations(const struct campaign_f
         [FIELD_DISTRIBUTION] = &campaign_distribution_operations,
         [FIELD_SLOW] = &campaign_slow_operations,
         [FIELD_LAYERS] = &campaign_layers_operations,
+        [FIELD_JITTER_TABLE] = &campaign_jitter_table_operations,
     };
     static_assert(sizeof(table) / sizeof(table[0]) == FIELD_TYPE_COUNT, "one row a type");
     return table[field->type];

@@ -38,6 +38,7 @@ int campaign_need_scalar(const struct reader *reader, const struct yaml_value *v
 enum value_type {
     VALUE_INTEGER,
     VALUE_NUMBER,
+    VALUE_SHARE, /* a probability or a correlation */
     VALUE_TIME,
     VALUE_RATE,
     VALUE_SIZE,
@@ -65,7 +66,7 @@ void campaign_schema_value(const struct value_rule *rule, struct json *json); /*
 void campaign_spell_string(const char *string, struct text *out);             /* quoted where YAML needs it */
 
 /* ---- fields (campaign_fields.c) ---- */
-enum { CAMPAIGN_FIELDS_MAX = 48 };
+enum { CAMPAIGN_FIELDS_MAX = 96 };
 enum field_type {
     FIELD_VALUE,
     FIELD_STRING,
@@ -74,6 +75,7 @@ enum field_type {
     FIELD_DISTRIBUTION,
     FIELD_SLOW,
     FIELD_LAYERS,
+    FIELD_JITTER_TABLE,
     FIELD_TYPE_COUNT
 };
 enum field_store { STORE_INT, STORE_ENUM, STORE_INT64, STORE_UINT64, STORE_DOUBLE, STORE_BOOL, STORE_STRING, STORE_SPECIAL };
@@ -114,7 +116,7 @@ void campaign_fields_markdown(struct text *out); /* the table in docs/campaign-f
 const struct field_operations *campaign_field_operations(const struct campaign_field *field);
 /* The rows of campaign_special.c and campaign_scheme.c. */
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
-    campaign_layers_operations;
+    campaign_layers_operations, campaign_jitter_table_operations;
 struct value_rule campaign_parameter_rule(const struct scheme *scheme, int parameter);
 
 /* ---- a campaign while it is read ---- */
@@ -144,6 +146,14 @@ bool matrix_sweeps(const struct reading *reading, const struct campaign_field *f
 /* campaign_check.c: everything that more than one field decides. `values` has the cell's value of each field, NULL: the default. */
 int campaign_check_cell(const struct reading *reading, const struct yaml_value *const *values, struct settings *settings);
 int campaign_check_whole(const struct reading *reading, const struct cell *cells, int cell_count);
+/* campaign_impairments.c: what the impairments of a link decide together. `at` is where a field's value stands. */
+struct impairment_check {
+    const struct reading *reading;
+    struct settings *settings; /* what has no use in this cell is taken out: what is stored says what ran */
+    const struct yaml_value *(*at)(const void *context, const char *path, const char *otherwise);
+    const void *context;
+};
+int campaign_check_impairments(const struct impairment_check *check);
 /* plan_order.c */
 const struct trial_plan *plan_order(struct arena *arena, uint64_t seed, int cell_count, int repeats, int *trial_count);
 

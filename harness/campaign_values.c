@@ -80,6 +80,11 @@ static int parse_number(const struct value_rule *rule, const char *text, double 
     return units_parse_number(text, rule->minimum, rule->maximum, value, err);
 }
 
+static int parse_share(const struct value_rule *rule, const char *text, double *value, struct err *err)
+{
+    return units_parse_share(text, rule->minimum, rule->maximum, value, err);
+}
+
 static int parse_time(const struct value_rule *rule, const char *text, double *value, struct err *err)
 {
     int64_t ns;
@@ -217,6 +222,7 @@ static void spell_unit(double value, char *text, size_t size)
 static const struct value_operations operations[] = {
     [VALUE_INTEGER] = {"whole number", parse_integer, spell_integer, NULL},
     [VALUE_NUMBER] = {"number", parse_number, spell_number, NULL},
+    [VALUE_SHARE] = {"share", parse_share, spell_number, NULL},
     [VALUE_TIME] = {"time", parse_time, spell_time, "^(0|[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))$"},
     [VALUE_RATE] = {"rate", parse_rate, spell_rate, "^(0|[0-9]+(\\.[0-9]+)?(bit|kbit|mbit|gbit))$"},
     [VALUE_SIZE] = {"size", parse_size, spell_size, "^[0-9]+(\\.[0-9]+)?(B|KB|MB|GB|KiB|MiB|GiB)$"},
@@ -291,13 +297,15 @@ static void schema_alternatives(const struct value_rule *rule, struct json *json
 {
     const char *pattern = operations[rule->type].pattern;
     json_begin_array(json, "anyOf");
-    if (rule->type == VALUE_INTEGER || rule->type == VALUE_NUMBER) {
+    if (!pattern) {
         json_begin_object(json, NULL);
         json_string(json, "type", rule->type == VALUE_INTEGER ? "integer" : "number");
         json_double(json, "minimum", rule->minimum);
         json_double(json, "maximum", rule->maximum);
         json_end_object(json);
-        pattern = rule->type == VALUE_INTEGER ? "^-?[0-9]+$" : "^-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?$";
+        pattern = rule->type == VALUE_INTEGER ? "^-?[0-9]+$"
+                  : rule->type == VALUE_SHARE ? "^[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?%?$"
+                                              : "^-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?$";
     } else if (strncmp(pattern, "^(0|", 4) == 0) { /* a bare 0 needs no unit */
         json_begin_object(json, NULL);
         json_integer(json, "const", 0);

@@ -62,8 +62,6 @@ struct shaping shaping_for_direction(const struct direction *direction, int mtu)
     if (limited) {
         shaping.overhead_bytes = shaping_overhead_bytes(direction->framing);
         shaping.queue_packets = direction->queue_packets;
-        shaping.burst_bytes += shaping.overhead_bytes;
-        shaping.limit_bytes += shaping.overhead_bytes;
     }
     if (shaping.overhead_bytes > 0 || shaping.queue_packets > 0 || impairment_any_probability(&direction->impairments))
         shaping.gso_max_segments = 1;

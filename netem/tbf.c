@@ -24,6 +24,12 @@ static uint64_t ticks_for(uint64_t bytes, uint64_t bytes_per_second)
     return ticks > UINT32_MAX ? UINT32_MAX : (uint64_t)ticks;
 }
 
+/* A packet as large as the burst takes its overhead too: the kernel counts it when it turns the burst into time. */
+static uint64_t bucket_ticks(const struct shaping *shaping)
+{
+    return ticks_for((uint64_t)shaping->burst_bytes + shaping->overhead_bytes, shaping->rate_bytes_per_second);
+}
+
 int tbf_put(struct nl_msg *message, const struct shaping *shaping)
 {
     uint64_t rate = shaping->rate_bytes_per_second;
@@ -34,7 +40,7 @@ int tbf_put(struct nl_msg *message, const struct shaping *shaping)
                  .cell_align = (short)TABLE_NO_ALIGN,
                  .rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate},
         .limit = shaping->limit_bytes,
-        .buffer = (uint32_t)ticks_for(shaping->burst_bytes, rate),
+        .buffer = (uint32_t)bucket_ticks(shaping),
     };
     uint32_t table[TABLE_ENTRIES];
     for (unsigned i = 0; i < TABLE_ENTRIES; i++)
@@ -107,6 +113,7 @@ int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err 
 uint32_t tbf_burst_bytes(const struct tbf_state *state)
 {
     unsigned __int128 bytes = (unsigned __int128)state->burst_ticks * PSCHED_TICK_NS * state->rate_bytes_per_second / 1000000000;
+    bytes = bytes > state->overhead_bytes ? bytes - state->overhead_bytes : 0;
     return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
@@ -121,7 +128,7 @@ int tbf_compare(const struct shaping *asked, const struct tbf_state *state, cons
     if (asked->queue_packets == 0 && state->limit_bytes != asked->limit_bytes)
         return err_set(err, ERR_HOST, "device %s was asked for a queue limit of %u bytes, but the kernel set %u", device,
                        asked->limit_bytes, state->limit_bytes);
-    uint64_t ticks = ticks_for(asked->burst_bytes, asked->rate_bytes_per_second);
+    uint64_t ticks = bucket_ticks(asked);
     uint64_t low = ticks > 0 ? ticks - 1 : 0;
     if (state->burst_ticks < low || state->burst_ticks > ticks + 1)
         return err_set(err, ERR_HOST, "device %s was asked for a burst of %u bytes, but the kernel set %u", device,

@@ -279,6 +279,25 @@ int units_parse_number(const char *text, double minimum, double maximum, double 
     return 0;
 }
 
+int units_parse_share(const char *text, double minimum, double maximum, double *value, struct err *err)
+{
+    char digits[UNITS_TEXT_BYTES];
+    size_t length = strlen(text);
+    bool percent = length > 0 && length <= sizeof(digits) && text[length - 1] == '%';
+    if (percent) {
+        memcpy(digits, text, length - 1);
+        digits[length - 1] = '\0';
+    }
+    if (!is_decimal(percent ? digits : text))
+        return err_set(err, ERR_USAGE, "found '%s', a share is needed: 0.01 or 1%%", found_text(text).text);
+    double parsed = strtod(percent ? digits : text, NULL) / (percent ? 100 : 1);
+    if (!(parsed >= minimum && parsed <= maximum))
+        return err_set(err, ERR_USAGE, "found '%s', allowed is %g to %g (%g%% to %g%%)", found_text(text).text, minimum, maximum,
+                       100 * minimum, 100 * maximum);
+    *value = parsed;
+    return 0;
+}
+
 struct shown_unit {
     const char *name;
     double factor;

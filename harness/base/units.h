@@ -19,6 +19,7 @@ int units_parse_size(const char *text, uint64_t minimum_bytes, uint64_t maximum_
 int units_parse_integer(const char *text, int64_t minimum, int64_t maximum, int64_t *value, struct err *err);
 int units_parse_unsigned(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *value, struct err *err);
 int units_parse_number(const char *text, double minimum, double maximum, double *value, struct err *err);
+int units_parse_share(const char *text, double minimum, double maximum, double *value, struct err *err); /* "0.01" or "1%" */
 
 /* The formatters write at most `size` bytes including the NUL and return their first argument. Three significant digits for
  * units_show_* ("12.3 ms", "1 Gbit/s", "25 MiB"); units_spell_* are exact and read back by the parsers ("250us", "1gbit"). */

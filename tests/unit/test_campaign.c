@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "harness/campaign.h"
 #include "harness/campaign_internal.h"
+#include "netem/impairment.h"
 
 static const char schema_path[] = "schemas/campaign.schema.json", manual_path[] = "docs/campaign-file.md";
 static const char table_begin[] = "<!-- fields: begin -->\n", table_end[] = "<!-- fields: end -->\n";
@@ -105,11 +106,21 @@ static void bad_files_are_refused_with_the_expected_sentence(void **state)
     }
 }
 
+static void assert_links_equal(const struct link_settings *a, const struct link_settings *b)
+{
+    assert_true(a->rate_bps == b->rate_bps && a->delay_ns == b->delay_ns && a->queue_bytes == b->queue_bytes);
+    assert_true(a->queue_packets == b->queue_packets && a->framing == b->framing);
+    assert_true(impairment_same(&a->impairments, &b->impairments)); /* the table's entries, wherever they lie */
+    assert_int_equal(!a->jitter_table_path, !b->jitter_table_path);
+    if (a->jitter_table_path)
+        assert_string_equal(a->jitter_table_path, b->jitter_table_path);
+}
+
 static void assert_settings_equal(const struct settings *a, const struct settings *b)
 {
     assert_string_equal(a->name, b->name);
     assert_true(a->seed == b->seed && a->world == b->world && a->engine == b->engine && a->shape == b->shape);
-    assert_memory_equal(&a->link, &b->link, sizeof(a->link));
+    assert_links_equal(&a->link, &b->link);
     assert_int_equal(a->workers, b->workers);
     assert_string_equal(a->scheme.name, b->scheme.name);
     assert_memory_equal(a->scheme.values, b->scheme.values, sizeof(a->scheme.values));
@@ -208,6 +219,27 @@ static void defaults_are_these(void **state)
     assert_null(settings->workload.dataset_path);
     assert_string_equal(plan.cells[0].label, "scheme=ring workers=4");
     assert_int_equal(plan.cells[0].swept_count, 0);
+}
+
+static void impairments_and_their_table(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct plan plan;
+    struct err err;
+    assert_int_equal(campaign_load("tests/golden/good-impairments.yaml", NULL, arena, &plan, &err), 0);
+    assert_int_equal(plan.cell_count, 2);
+    const struct link_settings *link = &plan.cells[1].settings.link;
+    const struct impairments *asked = &link->impairments;
+    assert_true(link->queue_packets == 100 && link->queue_bytes == 0 && link->framing == FRAMING_L1);
+    assert_true(asked->jitter_ns == 1500000 && asked->jitter_distribution == JITTER_TABLE && asked->jitter_correlation == 0.25);
+    static const int16_t entries[] = {-16384, -8192, 0, 8192, 16384};
+    assert_int_equal(asked->jitter_table_size, 5);
+    assert_memory_equal(asked->jitter_table, entries, sizeof(entries));
+    assert_true(asked->gilbert_elliott.p == 0.01 && asked->gilbert_elliott.r == 0.1);
+    assert_true(asked->gilbert_elliott.loss_bad == 0.7 && asked->gilbert_elliott.loss_good == 1e-4);
+    assert_true(asked->duplicate == 0.005 && asked->corrupt == 0.001 && asked->reorder == 0.02);
+    assert_true(plan.cells[0].settings.link.impairments.reorder == 0);
 }
 
 static void parts_of_values_are_swept(void **state)
@@ -376,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_dumped_reads_back),
         cmocka_unit_test(the_design_example_has_these_settings),
         cmocka_unit_test(defaults_are_these),
+        cmocka_unit_test(impairments_and_their_table),
         cmocka_unit_test(parts_of_values_are_swept),
         cmocka_unit_test(fields_of_another_model_are_left_out),
         cmocka_unit_test(a_seed_from_the_command_line_goes_everywhere),

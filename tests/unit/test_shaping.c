@@ -100,7 +100,7 @@ static void directions_ask_for_more_than_a_rate(void **state)
     shaping = shaping_for_direction(&direction, 1500);
     assert_int_equal(shaping.overhead_bytes, 24);
     assert_int_equal(shaping.gso_max_segments, 1);
-    assert_int_equal(shaping.burst_bytes, plain.burst_bytes + 24);
+    assert_int_equal(shaping.burst_bytes, plain.burst_bytes); /* the kernel adds the overhead itself */
     direction.framing = FRAMING_L2;
     direction.queue_packets = 100;
     shaping = shaping_for_direction(&direction, 1500);

@@ -156,9 +156,47 @@ static void a_report_without_parameters_is_refused(void **state)
     nlmsg_free(message);
 }
 
+/* As tc's "overhead 24": framing l1. */
+static void overhead_of_each_frame(void **state)
+{
+    (void)state;
+    const struct direction direction = {.rate_bps = 1000000000, .queue_bytes = 1500000, .framing = FRAMING_L1};
+    struct shaping shaping = shaping_for_direction(&direction, 1500);
+    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, 2, TC_H_ROOT, 1 << 16, 0, "tbf");
+    assert_int_equal(tbf_put(message, &shaping), 0);
+    struct nlattr *options = nlmsg_find_attr(nlmsg_hdr(message), sizeof(struct tcmsg), TCA_OPTIONS);
+    assert_bytes(nla_data(options), "28000100 03011800 ffff0000 40597307");
+    struct tbf_state read;
+    struct err err;
+    assert_int_equal(tbf_parse(options, &read, &err), 0);
+    assert_int_equal(read.overhead_bytes, 24);
+    assert_in_range(tbf_burst_bytes(&read), shaping.burst_bytes - 8, shaping.burst_bytes);
+    assert_int_equal(tbf_compare(&shaping, &read, "l0", &err), 0);
+    read.overhead_bytes = 0;
+    assert_int_equal(tbf_compare(&shaping, &read, "l0", &err), -ERR_HOST);
+    nlmsg_free(message);
+}
+
+/* A queue in packets is another qdisc below tbf: "parent 1:1 pfifo limit 100" is 4 bytes of options. */
+static void a_queue_in_packets(void **state)
+{
+    (void)state;
+    const struct shaping asked = {.queue_packets = 100};
+    const struct {
+        struct nlattr header;
+        uint32_t limit;
+    } good = {{.nla_len = 8, .nla_type = TCA_OPTIONS}, 100}, bad = {{.nla_len = 8, .nla_type = TCA_OPTIONS}, 99};
+    struct err err;
+    assert_int_equal(tbf_compare_packets(&asked, &good.header, "l0", &err), 0);
+    assert_int_equal(tbf_compare_packets(&asked, &bad.header, "l0", &err), -ERR_HOST);
+    assert_int_equal(tbf_compare_packets(&asked, NULL, "l0", &err), -ERR_HOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overhead_of_each_frame),
+        cmocka_unit_test(a_queue_in_packets),
         cmocka_unit_test(ten_megabit),
         cmocka_unit_test(one_gigabit),
         cmocka_unit_test(forty_gigabit),

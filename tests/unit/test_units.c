@@ -264,9 +264,40 @@ static void shown_texts_have_three_digits(void **state)
     units_show_time(text, sizeof(text), INFINITY);
 }
 
+static void shares_are_numbers_or_percent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"0", 0}, {"0.01", 0.01}, {"1%", 0.01}, {"0.1%", 0.001}, {"1e-3", 0.001}, {"100%", 1}, {"1", 1}, {"12.5%", 0.125}};
+    static const char *const bad[] = {"",
+                                      "%",
+                                      "1 %",
+                                      "1%%",
+                                      "x",
+                                      "nan",
+                                      "-1%",
+                                      "101%",
+                                      "1.01",
+                                      "1e999",
+                                      "0x1",
+                                      "1%x",
+                                      "0.00000000000000000000000000000000000001x%"};
+    double value;
+    struct err err;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(units_parse_share(good[i].text, 0, 1, &value, &err), 0);
+        assert_true(value == good[i].value);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(units_parse_share(bad[i], 0, 1, &value, &err), -ERR_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_numbers_or_percent),
         cmocka_unit_test(times),
         cmocka_unit_test(times_are_refused),
         cmocka_unit_test(rates_and_sizes),
