@@ -154,11 +154,9 @@ static inline void rig_start_relay(struct rig *rig, const struct relay_link *lin
         rig_die("the relay did not start");
 }
 
-/* A star of hosts around a router, all links alike. */
-static inline void rig_open(struct rig *rig, const struct rig_spec *spec)
+/* A namespace of its own for this process, as the owner of everything that is made from now on. */
+static inline void rig_home(struct rig *rig)
 {
-    int hosts = spec->hosts;
-    const struct direction *forward = &spec->direction[DIRECTION_FORWARD], *backward = &spec->direction[DIRECTION_BACKWARD];
     *rig = (struct rig){.relay = -1, .control = -1};
     if (geteuid() != 0) {
         uid_t uid = geteuid();
@@ -168,13 +166,21 @@ static inline void rig_open(struct rig *rig, const struct rig_spec *spec)
         }
         rig_command("echo deny > /proc/%d/setgroups; echo '0 %u 1' > /proc/%d/uid_map", (int)getpid(), uid, (int)getpid());
     }
+    if (unshare(CLONE_NEWNET) < 0) /* a user namespace may not go back to the host's */
+        rig_die("unshare");
+    rig->home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+/* A star of hosts around a router, all links alike. */
+static inline void rig_open(struct rig *rig, const struct rig_spec *spec)
+{
+    int hosts = spec->hosts;
+    const struct direction *forward = &spec->direction[DIRECTION_FORWARD], *backward = &spec->direction[DIRECTION_BACKWARD];
     if (access("/dev/net/tun", R_OK | W_OK) < 0) {
         printf("/dev/net/tun: %s\n", strerror(errno));
         exit(RIG_SKIP);
     }
-    if (unshare(CLONE_NEWNET) < 0) /* a home of our own: a user namespace may not go back to the host's */
-        rig_die("unshare");
-    rig->home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    rig_home(rig);
     for (int place = 0; place <= hosts; place++)
         rig_place(rig, place);
     struct relay_link relay_links[RIG_HOSTS_MOST];
