@@ -122,6 +122,13 @@ check: | deps ## build and run every test that this host can run; says what it s
 	$(Q)$(MAKE) --no-print-directory programs tests
 	$(Q)LAGGARD_BUILD=$(B) tests/run-check
 
+.PHONY: check-vm
+check-vm: ## engine netem in an emulated machine with Debian's kernel (installs the emulator, downloads the kernel)
+	@tests/install-deps vm
+	$(Q)tests/vm/fetch-kernel
+	$(Q)$(MAKE) --no-print-directory programs tests
+	$(Q)LAGGARD_BUILD=$(B) tests/run-check vm
+
 .PHONY: demo
 demo: all ## the study ring-or-server: 36 trials on shaped links, under two minutes, into ring-or-server.db
 	$(B)/laggard run docs/studies/ring-or-server/campaign.yaml
