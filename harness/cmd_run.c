@@ -2,12 +2,10 @@
  * what came out. */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <time.h>
 
 #include "agents/dataset.h"
@@ -24,6 +22,7 @@
 #include "harness/commands.h"
 #include "harness/environment.h"
 #include "harness/forecast.h"
+#include "harness/interruption.h"
 #include "harness/link_survey.h"
 #include "harness/progress.h"
 #include "harness/trial.h"
@@ -222,10 +221,9 @@ static double trial_seconds(const struct run *run, int cell_index)
     return forecast_trial_seconds(&cell->settings, &prediction);
 }
 
-static bool signal_pending(const struct run *run)
+static bool interrupted(const struct run *run)
 {
-    sigset_t pending;
-    return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM)) && run->signal_fd >= 0;
+    return run->signal_fd >= 0 && interruption_pending();
 }
 
 /* --max-time counts from the campaign's beginning, its links' measurement included. */
@@ -237,7 +235,7 @@ static bool time_is_up(const struct run *run)
 static int measure_links(struct run *run, struct err *err)
 {
     for (int c = 0; c < run->plan.cell_count; c++) {
-        if (!wanted(run, c) || signal_pending(run) || time_is_up(run))
+        if (!wanted(run, c) || interrupted(run) || time_is_up(run))
             continue;
         struct survey_entry *entry = &run->survey.entries[run->survey.entry_of_cell[c]];
         if (entry->checks)
@@ -267,7 +265,7 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
         const struct trial_plan *trial = &run->plan.trials[t];
         if (!wanted(run, trial->cell))
             continue;
-        if (signal_pending(run))
+        if (interrupted(run))
             return err_set(err, ERR_INTERRUPTED, "interrupted between trials; %s holds what was finished", run->db_path);
         if (time_is_up(run)) {
             (*left_out)++;
@@ -368,17 +366,6 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int open_signals(struct run *run, struct err *err)
-{
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    run->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    return run->signal_fd < 0 ? err_set_errno(err, ERR_HOST, errno, "making a descriptor for signals") : 0;
-}
-
 int cmd_run(int argc, char **argv, struct err *err)
 {
     cleanup(run_clean) struct run run = {.arena = arena_new(), .dataset_fd = -1, .signal_fd = -1};
@@ -393,7 +380,7 @@ int cmd_run(int argc, char **argv, struct err *err)
     if (result == 0)
         result = check_all(&run, err);
     if (result == 0)
-        result = open_signals(&run, err);
+        result = interruption_open(&run.signal_fd, err);
     if (result == 0)
         result = run_campaign(&run, argc, kept_argv, err);
     return close_store(&run, result, err);

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "harness/build_info.h"
 #include "harness/commands.h"
+#include "harness/interruption.h"
 
 static const struct command commands[] = {
     {"run", "run a campaign and store every timing", cmd_run},
@@ -44,12 +45,10 @@ static const struct command *find_command(const char *name, struct err *err)
     return NULL;
 }
 
-/* `run` takes SIGINT and SIGTERM through a descriptor and leaves them pending: which one came decides the code. */
 static int exit_code(int result)
 {
-    sigset_t pending;
-    if (result == -ERR_INTERRUPTED && sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1)
-        return 128 + SIGTERM;
+    if (result == -ERR_INTERRUPTED)
+        return interruption_exit_code();
     return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
 }
 

@@ -73,17 +73,20 @@ is $? 4 "a hung agent: exit code 4"
 like "$(query "$db" "SELECT reason FROM trials WHERE status = 'failed'")" "w2" "the reason names the node that was awaited"
 is "$(settles_to "$before")" "$before" "nothing is left"
 
-# 4. Interruption: what is finished stays, exit code 130.
-rm -f "$db"
-"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
-controller=$!
-wait_for "SELECT count(*) FROM trial WHERE status = 'finished'" 1
-wait_for_agent w0 >/dev/null
-kill -TERM $controller
-wait $controller
-is $? 143 "a campaign ended by SIGTERM: exit code 143"
-is "$(query "$db" "SELECT count(*) FROM trials WHERE status IN ('running', 'failed')")" 0 "no trial is left running or failed"
-is "$(settles_to "$before")" "$before" "nothing is left"
+# 4. Interruption: what is finished stays, and the exit code names the signal.
+for interruption in TERM:143 HUP:129; do
+    signal=${interruption%:*}
+    rm -f "$db"
+    "$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
+    controller=$!
+    wait_for "SELECT count(*) FROM trial WHERE status = 'finished'" 1
+    wait_for_agent w0 >/dev/null
+    kill -"$signal" $controller
+    wait $controller
+    is $? "${interruption#*:}" "a campaign ended by SIG$signal: exit code ${interruption#*:}"
+    is "$(query "$db" "SELECT count(*) FROM trials WHERE status IN ('running', 'failed')")" 0 "no trial is left running or failed"
+    is "$(settles_to "$before")" "$before" "nothing is left"
+done
 
 # 4b. The measurement of the links: a relay that dies meanwhile is not taken for links that carry nothing; an interruption is heard at once.
 ours_named() { # ours_named NAME: waits for a process of this test with that name, prints its number
