@@ -5,9 +5,12 @@
 
 #include "agents/model.h"
 #include "agents/scheme.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/units.h"
 #include "campaign_internal.h"
+#include "netem/topology.h"
 #include "yaml_document.h"
 
 struct cell_check {
@@ -30,8 +33,8 @@ static int check_unused(const struct cell_check *check)
     for (int i = 0; i < campaign_field_count; i++) {
         const struct campaign_field *field = &campaign_fields[i];
         if (!campaign_field_used(field, check->settings) && matrix_sweeps(check->reading, field, false))
-            return campaign_fail(&check->reading->reader, check->values[i], field->path,
-                                 "workload.model %s does not use this field", model_names[check->settings->workload.model]);
+            return campaign_fail(&check->reading->reader, check->values[i], field->path, "%s does not use this field",
+                                 campaign_field_refuser(field, check->settings, check->reading->reader.arena));
     }
     /* A field that other cells use is not there for this one: what is stored says what ran. */
     const struct workload_settings empty = {0};
@@ -41,6 +44,13 @@ static int check_unused(const struct cell_check *check)
     if (!campaign_field_used(campaign_field_find("workload.layers"), check->settings)) {
         memcpy(workload->layers, empty.layers, sizeof(workload->layers));
         workload->layer_count = 0;
+    }
+    if (!campaign_field_used(campaign_field_find("topology.bottleneck"), check->settings))
+        check->settings->bottleneck = NULL;
+    if (!campaign_field_used(campaign_field_find("topology.racks"), check->settings)) {
+        check->settings->racks = 0;
+        check->settings->oversubscription = 0;
+        check->settings->uplink = NULL;
     }
     return 0;
 }
@@ -125,22 +135,48 @@ static int check_impairments(const struct cell_check *check)
     return campaign_check_impairments(&impairments);
 }
 
-/* Any two nodes of a star are two links apart. */
-static struct path star_path(const void *context, int from, int to)
+/* Where the setting stands that does not let a topology be built. */
+static const struct yaml_value *fault_place(const struct cell_check *check, const struct topology_fault *fault)
 {
-    (void)from;
-    (void)to;
-    const struct link_settings *link = context;
-    return (struct path){.latency_ns = 2.0 * (double)link->delay_ns,
-                         .bytes_per_second = link->rate_bps ? (double)link->rate_bps / 8 : INFINITY};
+    const struct yaml_value *value;
+    if (campaign_field_find(fault->path))
+        value = place(check, fault->path, "topology.shape");
+    else
+        value = place(check, "topology.link.delay", "topology.link.rate"); /* the group's members */
+    const struct yaml_value *entry = fault->index >= 0 && value->shape == YAML_SHAPE_LIST ? value->first : NULL;
+    for (int i = 0; entry && i < fault->index; i++)
+        entry = entry->next;
+    return entry ? entry : value;
 }
 
-static int check_scheme(const struct cell_check *check)
+static int check_topology(const struct cell_check *check, struct topology *topology, struct arena *arena)
 {
     const struct settings *settings = check->settings;
     const struct scheme *scheme = scheme_find(settings->scheme.name);
-    if (!scheme->check)
+    struct topology_fault fault;
+    struct err err;
+    if (topology_build_or_fault(settings, settings->workers, scheme_servers(scheme, settings->workers, settings->scheme.values),
+                                arena, topology, &fault, &err) == 0)
         return 0;
+    return campaign_fail(&check->reading->reader, fault_place(check, &fault), fault.path, "%s", err.text);
+}
+
+static struct path asked_path(const void *context, int from, int to)
+{
+    struct topology_path path = topology_path(context, from, to);
+    return (struct path){.latency_ns = (double)path.delay_ns,
+                         .bytes_per_second = path.rate_bps ? (double)path.rate_bps / 8 : INFINITY};
+}
+
+static int check_topology_and_scheme(const struct cell_check *check)
+{
+    const struct settings *settings = check->settings;
+    const struct scheme *scheme = scheme_find(settings->scheme.name);
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct topology topology;
+    int status = check_topology(check, &topology, arena);
+    if (status < 0 || !scheme->check)
+        return status;
     struct scheme_setup setup = {
         .scheme = scheme,
         .workers = settings->workers,
@@ -151,8 +187,8 @@ static int check_scheme(const struct cell_check *check)
         .rounds = settings->warmup_rounds + settings->workload.rounds,
         .values_carried = settings->workload.gradients == GRADIENTS_REAL,
         .seed = settings->seed,
-        .path = star_path,
-        .path_context = &settings->link,
+        .path = asked_path,
+        .path_context = &topology,
         .compute_time = &settings->compute_time,
     };
     setup.nodes = setup.workers + setup.servers;
@@ -166,8 +202,8 @@ static int check_scheme(const struct cell_check *check)
 int campaign_check_cell(const struct reading *reading, const struct yaml_value *const *values, struct settings *settings)
 {
     static int (*const checks[])(const struct cell_check *) = {
-        check_unused, check_size,  check_evaluations, check_batch,  check_model_size,
-        check_slow,   check_queue, check_impairments, check_scheme,
+        check_unused, check_size,        check_evaluations,         check_batch, check_model_size, check_slow,
+        check_queue,  check_impairments, check_topology_and_scheme,
     };
     const struct cell_check check = {.reading = reading, .values = values, .settings = settings};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -182,14 +218,14 @@ int campaign_check_whole(const struct reading *reading, const struct cell *cells
 {
     for (int i = 0; i < campaign_field_count; i++) {
         const struct campaign_field *field = &campaign_fields[i];
-        if (!reading->placed[i] || field->models == 0)
+        if (!reading->placed[i] || (field->models == 0 && field->shapes == 0))
             continue;
         bool used = false;
         for (int c = 0; c < cell_count && !used; c++)
             used = campaign_field_used(field, &cells[c].settings);
         if (!used)
-            return campaign_fail_key(&reading->reader, reading->placed[i], field->path, "workload.model %s does not use this field",
-                                     model_names[cells[0].settings.workload.model]);
+            return campaign_fail_key(&reading->reader, reading->placed[i], field->path, "%s does not use this field",
+                                     campaign_field_refuser(field, &cells[0].settings, reading->reader.arena));
     }
     return 0;
 }

@@ -194,9 +194,9 @@ static void schema_string(const struct campaign_field *field, struct json *json)
 
 const struct field_operations *campaign_field_operations(const struct campaign_field *field)
 {
-    static const struct field_operations plain = {read_plain, spell_plain, allowed_plain, schema_plain, false, NULL};
-    static const struct field_operations seed = {read_seed, spell_seed, allowed_seed, schema_seed, false, NULL};
-    static const struct field_operations string = {read_string, spell_string, allowed_string, schema_string, false, NULL};
+    static const struct field_operations plain = {read_plain, spell_plain, allowed_plain, schema_plain, false, false, NULL};
+    static const struct field_operations seed = {read_seed, spell_seed, allowed_seed, schema_seed, false, false, NULL};
+    static const struct field_operations string = {read_string, spell_string, allowed_string, schema_string, false, false, NULL};
     static const struct field_operations *const table[] = {
         [FIELD_VALUE] = &plain,
         [FIELD_STRING] = &string,
@@ -206,6 +206,8 @@ const struct field_operations *campaign_field_operations(const struct campaign_f
         [FIELD_SLOW] = &campaign_slow_operations,
         [FIELD_LAYERS] = &campaign_layers_operations,
         [FIELD_JITTER_TABLE] = &campaign_jitter_table_operations,
+        [FIELD_LINK] = &campaign_link_operations,
+        [FIELD_OVERRIDES] = &campaign_overrides_operations,
     };
     static_assert(sizeof(table) / sizeof(table[0]) == FIELD_TYPE_COUNT, "one row a type");
     return table[field->type];

@@ -19,8 +19,10 @@
         bool: STORE_BOOL,                                                                                                          \
         const char *: STORE_STRING,                                                                                                \
         default: STORE_SPECIAL)
-#define MEMBER(member) .offset = offsetof(struct settings, member), .store = STORE_OF(member)
+#define MEMBER(member)                                                                                                             \
+    .offset = offsetof(struct settings, member), .bytes = sizeof(((struct settings *)0)->member), .store = STORE_OF(member)
 #define MODEL(kind) (1u << (kind))
+#define SHAPE(kind) (1u << (kind))
 
 static_assert(sizeof(enum world_kind) == sizeof(int), "enumerations are stored as int");
 
@@ -60,7 +62,7 @@ const struct campaign_field campaign_fields[] = {
      MEMBER(shape),
      .rule = {.type = VALUE_CHOICE, .choices = shape_names},
      .standard = "star",
-     .help = "how nodes are joined: each by one link to a router in the centre"},
+     .help = "how nodes are joined: a router in the centre, a circle, a link a pair, two routers with a bottleneck, racks"},
     {.path = "topology.link.rate",
      .type = FIELD_VALUE,
      MEMBER(link.rate_bps),
@@ -168,6 +170,37 @@ const struct campaign_field campaign_fields[] = {
      .rule = {.type = VALUE_SHARE, .minimum = 0, .maximum = 1, .example = "1%"},
      .standard = "0",
      .help = "probability of a packet to be sent without delay, in front of those still under way"},
+    {.path = "topology.link.back",
+     .type = FIELD_LINK,
+     MEMBER(back),
+     .help = "what differs in the other direction of each link, towards its first end; without it both directions are the same"},
+    {.path = "topology.bottleneck",
+     .type = FIELD_LINK,
+     MEMBER(bottleneck),
+     .shapes = SHAPE(SHAPE_DUMBBELL),
+     .help = "what differs from topology.link in the link between the two routers"},
+    {.path = "topology.racks",
+     .type = FIELD_VALUE,
+     MEMBER(racks),
+     .rule = {.type = VALUE_INTEGER, .minimum = 1, .maximum = 1000},
+     .standard = "2",
+     .shapes = SHAPE(SHAPE_TREE),
+     .help = "racks that the nodes fill in order, as evenly as can be, each with a router and an uplink to the core"},
+    {.path = "topology.uplink",
+     .type = FIELD_LINK,
+     MEMBER(uplink),
+     .shapes = SHAPE(SHAPE_TREE),
+     .help = "what differs from topology.link in each rack's link to the core"},
+    {.path = "topology.oversubscription",
+     .type = FIELD_VALUE,
+     MEMBER(oversubscription),
+     .rule = {.type = VALUE_NUMBER, .minimum = 0.001, .maximum = 1e6},
+     .shapes = SHAPE(SHAPE_TREE),
+     .help = "an uplink's rate: what its rack's nodes can send together, divided by this; in place of a rate in topology.uplink"},
+    {.path = "topology.overrides",
+     .type = FIELD_OVERRIDES,
+     MEMBER(overrides),
+     .help = "what differs in single links, by name (w0-router) or index, or in all links of a node; the last one wins"},
     {.path = "workers",
      .type = FIELD_VALUE,
      MEMBER(workers),
@@ -335,9 +368,25 @@ bool campaign_field_is_group(const char *path)
     return false;
 }
 
-bool campaign_field_used(const struct campaign_field *field, const struct settings *settings)
+static bool model_uses(const struct campaign_field *field, const struct settings *settings)
 {
     return field->models == 0 || field->models & MODEL(settings->workload.model);
+}
+
+static bool shape_uses(const struct campaign_field *field, const struct settings *settings)
+{
+    return field->shapes == 0 || field->shapes & SHAPE(settings->shape);
+}
+
+bool campaign_field_used(const struct campaign_field *field, const struct settings *settings)
+{
+    return model_uses(field, settings) && shape_uses(field, settings);
+}
+
+const char *campaign_field_refuser(const struct campaign_field *field, const struct settings *settings, struct arena *arena)
+{
+    return model_uses(field, settings) ? arena_printf(arena, "topology.shape %s", shape_names[settings->shape])
+                                       : arena_printf(arena, "workload.model %s", model_names[settings->workload.model]);
 }
 
 /* Keys that could have been meant: those of the same mapping, then fields anywhere whose last word is the same. */

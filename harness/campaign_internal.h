@@ -66,7 +66,7 @@ void campaign_schema_value(const struct value_rule *rule, struct json *json); /*
 void campaign_spell_string(const char *string, struct text *out);             /* quoted where YAML needs it */
 
 /* ---- fields (campaign_fields.c) ---- */
-enum { CAMPAIGN_FIELDS_MAX = 96 };
+enum { CAMPAIGN_FIELDS_MAX = 128 };
 enum field_type {
     FIELD_VALUE,
     FIELD_STRING,
@@ -76,6 +76,8 @@ enum field_type {
     FIELD_SLOW,
     FIELD_LAYERS,
     FIELD_JITTER_TABLE,
+    FIELD_LINK,
+    FIELD_OVERRIDES,
     FIELD_TYPE_COUNT
 };
 enum field_store { STORE_INT, STORE_ENUM, STORE_INT64, STORE_UINT64, STORE_DOUBLE, STORE_BOOL, STORE_STRING, STORE_SPECIAL };
@@ -84,12 +86,14 @@ struct campaign_field {
     enum field_type type;
     enum field_store store;
     size_t offset; /* into struct settings */
+    size_t bytes;  /* of the member there */
     struct value_rule rule;
     const char *pattern;  /* STRING: allowed characters as in a bracket expression; NULL: all that can be printed */
     int length_max;       /* STRING */
     const char *standard; /* the default, as a campaign file would write it; NULL: not set */
     bool required, fixed; /* fixed: one value for the whole campaign, not to be swept */
     unsigned models;      /* bit set of the models that use the field; 0: all */
+    unsigned shapes;      /* likewise, of topology shapes */
     const char *help;
 };
 extern const struct campaign_field campaign_fields[];
@@ -98,6 +102,8 @@ extern const int campaign_field_count;
 const struct campaign_field *campaign_field_find(const char *path);
 bool campaign_field_is_group(const char *path); /* "topology.link" */
 bool campaign_field_used(const struct campaign_field *field, const struct settings *settings);
+/* What does not use the field: "workload.model mlp". For one that is not used. */
+const char *campaign_field_refuser(const struct campaign_field *field, const struct settings *settings, struct arena *arena);
 int campaign_field_unknown(const struct reader *reader, const struct yaml_value *value, const char *prefix, const char *key);
 /* The short form at `index`, or false. */
 bool campaign_field_alias(int index, const char **alias, const char **path);
@@ -110,13 +116,20 @@ struct field_operations {
     void (*allowed)(const struct campaign_field *field, struct text *out);
     void (*schema)(const struct campaign_field *field, struct json *json); /* members of an open JSON object */
     bool composite;       /* parts of the value have dotted paths too: scheme.segment */
+    bool optional;        /* composite: a part can be swept where the value is not set otherwise */
     const char *name_key; /* composite: a bare word is short for {name_key: word} */
 };
 void campaign_fields_markdown(struct text *out); /* the table in docs/campaign-file.md; campaign_dump.c */
 const struct field_operations *campaign_field_operations(const struct campaign_field *field);
 /* The rows of campaign_special.c and campaign_scheme.c. */
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
-    campaign_layers_operations, campaign_jitter_table_operations;
+    campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations;
+/* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys ---- */
+int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,
+                              const char *const *others, size_t other_count, struct link_change *change);
+void campaign_spell_link_change(const struct link_change *change, const char *comma, struct text *out); /* without braces */
+void campaign_allowed_link(bool with_back, struct text *out);
+void campaign_schema_link(bool with_back, struct json *json); /* members of open properties */
 struct value_rule campaign_parameter_rule(const struct scheme *scheme, int parameter);
 
 /* ---- a campaign while it is read ---- */

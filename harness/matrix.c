@@ -275,6 +275,12 @@ static int apply_part(const struct reader *reader, const struct axis *axis, cons
                       const struct yaml_value **value)
 {
     const struct field_operations *operations = campaign_field_operations(axis->field);
+    struct yaml_value nothing = *axis->list;
+    nothing.shape = YAML_SHAPE_MAPPING;
+    nothing.first = NULL;
+    nothing.count = 0;
+    if (!*value && operations->optional)
+        *value = arena_copy(reader->arena, &nothing, sizeof(nothing));
     if (!*value)
         return campaign_fail_key(reader, axis->list, axis->path, "'%s' is not set, so there is nothing to put this into",
                                  axis->field->path);

@@ -252,7 +252,7 @@ static int configure_place(struct network *network, int index, struct err *err)
     struct netlink *netlink = network->places[index].netlink;
     uint32_t address = topology_address(network->topology, index);
     netlink_set_up(netlink, LOOPBACK_INDEX, "lo");
-    if (place->kind == PLACE_ROUTER)
+    if (place->kind == PLACE_ROUTER || network->places[index].first_end < 0)
         netlink_add_address(netlink, LOOPBACK_INDEX, "lo", address, 32);
     for (int end = network->places[index].first_end; end >= 0; end = network->ends[end].next_end) {
         const struct netlink_device *device = &network->ends[end].device;

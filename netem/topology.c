@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "netem/impairment.h"
 #include "netem/routes.h"
+#include "netem/shapes.h"
 #include "netem/shaping.h"
 
 /* The contract's limits. A delay line must hold rate x delay; the bound keeps one direction's line within memory a laptop has. */
@@ -23,7 +24,8 @@ enum {
     MTU_LEAST = 576,  /* what IPv4 asks every host to take */
     MTU_MOST = 65521, /* veth's */
     FRAME_HEADER = 14,
-    TCP_IP_HEADERS = 52, /* IPv4 20, TCP 20, timestamps 12 */
+    ROUTE_LINKS_MOST = 256, /* a time to live of 255 is used up by 255 forwarders */
+    TCP_IP_HEADERS = 52,    /* IPv4 20, TCP 20, timestamps 12 */
 };
 
 static int check_link(const struct link_settings *link, int mtu, struct err *err)
@@ -46,6 +48,13 @@ static int check_link(const struct link_settings *link, int mtu, struct err *err
         return err_set(err, ERR_USAGE, "a link's jitter of %s cannot be drawn by an engine: the most is %s",
                        units_spell_time(found, sizeof(found), link->impairments.jitter_ns),
                        units_spell_time(allowed, sizeof(allowed), JITTER_MOST_NS));
+    const struct impairments *impairments = &link->impairments;
+    if (impairments->loss > 0 && impairments->gilbert_elliott.p > 0)
+        return err_set(err, ERR_USAGE, "a link has loss or gilbert_elliott, not both");
+    if (impairments->gilbert_elliott.p > 0 && impairments->gilbert_elliott.r == 0)
+        return err_set(err, ERR_USAGE, "gilbert_elliott needs r above 0: the first burst would never end");
+    if (impairments->jitter_ns > 0 && impairments->jitter_distribution == JITTER_TABLE && !impairments->jitter_table)
+        return err_set(err, ERR_USAGE, "jitter_distribution table needs jitter_table, the path of a file");
     if (link->queue_bytes > 0 && link->queue_bytes < (uint64_t)mtu + FRAME_HEADER)
         return err_set(err, ERR_USAGE, "a queue of %s does not hold one frame of %d bytes: every packet would be dropped",
                        units_spell_size(found, sizeof(found), link->queue_bytes), mtu + FRAME_HEADER);
@@ -75,29 +84,76 @@ static struct direction resolve_direction(const struct link_settings *link, int 
     return direction;
 }
 
-static void build_star(const struct settings *settings, int workers, int servers, struct arena *arena, struct topology *topology)
+/* The hosts, before the shape adds what is between them. */
+static struct shape begin_shape(const struct settings *settings, int workers, int servers, struct arena *arena,
+                                struct topology_fault *fault)
 {
-    int hosts = workers + servers;
-    struct place *places = arena_new_array(arena, struct place, (size_t)hosts + 1);
-    struct link *links = arena_new_array(arena, struct link, (size_t)hosts);
-    for (int i = 0; i < hosts; i++) {
-        const char *name = i < workers ? arena_printf(arena, "w%d", i) : arena_printf(arena, "s%d", i - workers);
-        places[i] = (struct place){.name = name, .kind = PLACE_HOST, .address = TOPOLOGY_FIRST_ADDRESS + (uint32_t)i};
-        links[i] = (struct link){.name = arena_printf(arena, "%s-router", name), .from = i, .to = hosts};
-        for (int direction = 0; direction < DIRECTIONS; direction++)
-            links[i].direction[direction] = resolve_direction(&settings->link, settings->mtu);
-    }
-    places[hosts] = (struct place){.name = "router", .kind = PLACE_ROUTER};
-    topology->places = places;
-    topology->place_count = hosts + 1;
-    topology->host_count = hosts;
-    topology->links = links;
-    topology->link_count = hosts;
+    struct shape shape = {.settings = settings, .arena = arena, .workers = workers, .hosts = workers + servers, .fault = fault};
+    shape.place_count = shape.hosts;
+    shape.place_room = shape.hosts + 2; /* most shapes add one or two */
+    shape.places = arena_new_array(arena, struct place, (size_t)shape.place_room);
+    for (int i = 0; i < shape.hosts; i++)
+        shape.places[i] = (struct place){
+            .name = i < workers ? arena_printf(arena, "w%d", i) : arena_printf(arena, "s%d", i - workers),
+            .kind = PLACE_HOST,
+            .address = TOPOLOGY_FIRST_ADDRESS + (uint32_t)i,
+        };
+    return shape;
 }
 
-int topology_build(const struct settings *settings, int workers, int servers, struct arena *arena, struct topology *topology,
-                   struct err *err)
+static int finish_links(struct shape *shape, struct topology *topology, struct err *err)
 {
+    struct link *links = arena_new_array(shape->arena, struct link, (size_t)shape->link_count);
+    for (int i = 0; i < shape->link_count; i++) {
+        const struct shape_link *asked = &shape->links[i];
+        links[i] = (struct link){.name = asked->name, .from = asked->from, .to = asked->to};
+        for (int d = 0; d < DIRECTIONS; d++) {
+            if (check_link(&asked->direction[d], topology->mtu, err) < 0) {
+                *shape->fault = asked->origin;
+                return err_wrap(err, "link %s", asked->name);
+            }
+            links[i].direction[d] = resolve_direction(&asked->direction[d], topology->mtu);
+        }
+    }
+    topology->places = shape->places;
+    topology->place_count = shape->place_count;
+    topology->host_count = shape->hosts;
+    topology->links = links;
+    topology->link_count = shape->link_count;
+    topology->fewest_links = shape->fewest_links;
+    return 0;
+}
+
+/* Two hosts without a way to each other: from the first host to some other one, or back. */
+static int find_unreachable(struct shape *shape, const struct topology *topology, struct err *err)
+{
+    for (int host = 1; host < topology->host_count; host++)
+        for (int way = 0; way < 2; way++) {
+            struct route route = topology_route(topology, way ? host : 0, way ? 0 : host);
+            while (route_next(&route) >= 0)
+                ;
+            if (route.at != route.to)
+                return shape_fail(shape, err, "topology.links", -1, "no links lead from %s to %s", topology->places[0].name,
+                                  topology->places[host].name);
+        }
+    return 0;
+}
+
+static int check_routes(struct shape *shape, const struct topology *topology, struct err *err)
+{
+    struct routes_longest longest;
+    if (!routes_longest(topology, &longest))
+        return find_unreachable(shape, topology, err);
+    if (longest.links > ROUTE_LINKS_MOST)
+        return shape_fail(shape, err, "topology.shape", -1, "a path of %d links is longer than the %d that an IP packet survives",
+                          longest.links, ROUTE_LINKS_MOST);
+    return 0;
+}
+
+int topology_build_or_fault(const struct settings *settings, int workers, int servers, struct arena *arena,
+                            struct topology *topology, struct topology_fault *fault, struct err *err)
+{
+    *fault = (struct topology_fault){.path = "topology.link", .index = -1};
     if (workers < 1 || servers < 0)
         return err_set(err, ERR_USAGE, "a topology of %d workers and %d servers has no node to run", workers, servers);
     if (workers > HOSTS_MOST - servers)
@@ -114,17 +170,21 @@ int topology_build(const struct settings *settings, int workers, int servers, st
                 .rto_min_ns = settings->rto_min_ns,
                 .slow_start_after_idle = settings->slow_start_after_idle},
     };
-    switch (settings->shape) {
-    case SHAPE_STAR:
-        build_star(settings, workers, servers, arena, &built);
-        break;
-    case SHAPE_COUNT:
-    default:
-        return err_set(err, ERR_USAGE, "there is no topology shape number %d", (int)settings->shape);
-    }
+    struct shape shape = begin_shape(settings, workers, servers, arena, fault);
+    if (shape_build(&shape, err) < 0 || finish_links(&shape, &built, err) < 0)
+        return -ERR_USAGE;
     built.routes = routes_compute(&built, arena);
+    if (check_routes(&shape, &built, err) < 0)
+        return -ERR_USAGE;
     *topology = built;
     return 0;
+}
+
+int topology_build(const struct settings *settings, int workers, int servers, struct arena *arena, struct topology *topology,
+                   struct err *err)
+{
+    struct topology_fault fault;
+    return topology_build_or_fault(settings, workers, servers, arena, topology, &fault, err);
 }
 
 uint32_t topology_address(const struct topology *topology, int place)
@@ -183,19 +243,24 @@ static void describe_directions(const struct link *link, struct text *out)
     }
 }
 
-/* Names do not matter to behaviour, so that a ring of 4 workers and a server with 3 share one measurement. Runs of equal links are
- * written once, with their count. */
+/* Names do not matter to behaviour, so that a ring of 4 workers and a server with 3 share one measurement. A star's runs of equal links are
+ * written once, with their count; elsewhere each link has its own ends. */
 void topology_describe(const struct topology *topology, struct text *out)
 {
+    bool star = topology->shape == SHAPE_STAR;
     text_printf(out, "%s of %d mtu %d tcp %s rto_min %" PRId64 "ns slow_start_after_idle %d", shape_names[topology->shape],
                 topology->host_count, topology->mtu, topology->tcp.congestion_control, topology->tcp.rto_min_ns,
                 topology->tcp.slow_start_after_idle ? 1 : 0);
     for (int first = 0; first < topology->link_count;) {
+        const struct link *link = &topology->links[first];
         int next = first + 1;
-        while (next < topology->link_count && same_directions(&topology->links[first], &topology->links[next]))
+        while (star && next < topology->link_count && same_directions(link, &topology->links[next]))
             next++;
-        text_printf(out, "; %d x ", next - first);
-        describe_directions(&topology->links[first], out);
+        if (star)
+            text_printf(out, "; %d x ", next - first);
+        else
+            text_printf(out, "; %d-%d ", link->from, link->to);
+        describe_directions(link, out);
         first = next;
     }
 }

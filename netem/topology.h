@@ -1,4 +1,4 @@
-/* netem/topology.h: shapes to graphs. A star has a router in the centre; node i hangs on link i; addresses are 10.64.0.1 + i. */
+/* netem/topology.h: settings to the graph of a network, its addresses and the paths through it. */
 #ifndef LAGGARD_NETEM_TOPOLOGY_H
 #define LAGGARD_NETEM_TOPOLOGY_H
 
@@ -22,6 +22,15 @@ struct text;
 int topology_build(const struct settings *settings, int workers, int servers, struct arena *arena, struct topology *topology,
                    struct err *err);
 
+/* The setting that is at fault when no topology can be built of them: its path, and which entry of a list (-1: no list). */
+struct topology_fault {
+    const char *path;
+    int index;
+};
+int topology_build_or_fault(const struct settings *settings, int workers, int servers, struct arena *arena,
+                            struct topology *topology, struct topology_fault *fault, struct err *err);
+
+/* A host's own address; a router's, on its loopback device. */
 uint32_t topology_address(const struct topology *topology, int place);
 
 /* The way from host to host: the sum of the one-way delays and the narrowest rate (0: not limited) along the route (netem/routes.h). */

@@ -22,6 +22,20 @@ struct link_settings {    /* one link, the same in both directions */
     const char *jitter_table_path; /* where impairments.jitter_table was read from */
 };
 
+/* Members that take the place of those of another link's settings. */
+struct link_patch {
+    struct link_settings values;
+    bool replaces[sizeof(struct link_settings)]; /* one a byte of `values`: it counts */
+};
+struct link_change {        /* of a link whose settings come from elsewhere; zeros change nothing */
+    struct link_patch both; /* directions */
+    struct link_patch back; /* from link.to to link.from; on top */
+};
+struct link_override {
+    const char *link, *node;   /* one of them, the other NULL: a name or an index; `node` means every link of that place */
+    struct link_change change; /* with `node`, back is the direction towards it */
+};
+
 /* A distribution of compute times. Only the members that the kind names are meaningful. */
 struct distribution {
     enum distribution_kind kind;
@@ -65,7 +79,14 @@ struct settings {
     enum world_kind world;
     enum engine_kind engine;
     enum topology_shape shape;
-    struct link_settings link;
+    struct link_settings link;             /* what a link is unless something below says otherwise */
+    const struct link_patch *back;         /* the other direction of every link; NULL: the same */
+    const struct link_change *bottleneck;  /* dumbbell: its middle link; NULL: like the others */
+    const struct link_change *uplink;      /* tree: each rack's link to the core; NULL: like the others */
+    int racks;                             /* tree */
+    double oversubscription;               /* tree: what a rack's hosts can send over what its uplink carries; 0: not set */
+    const struct link_override *overrides; /* in order, the last one wins */
+    int override_count;
     int workers;
     struct scheme_choice scheme;
     struct workload_settings workload;

@@ -116,11 +116,48 @@ static void assert_links_equal(const struct link_settings *a, const struct link_
         assert_string_equal(a->jitter_table_path, b->jitter_table_path);
 }
 
+static void assert_patches_equal(const struct link_patch *a, const struct link_patch *b)
+{
+    assert_memory_equal(a->replaces, b->replaces, sizeof(a->replaces));
+    assert_links_equal(&a->values, &b->values);
+}
+
+static void assert_changes_equal(const struct link_change *a, const struct link_change *b)
+{
+    assert_int_equal(!a, !b);
+    if (a)
+        assert_patches_equal(&a->both, &b->both), assert_patches_equal(&a->back, &b->back);
+}
+
+static void assert_names_equal(const char *a, const char *b)
+{
+    assert_int_equal(!a, !b);
+    if (a)
+        assert_string_equal(a, b);
+}
+
+static void assert_other_links_equal(const struct settings *a, const struct settings *b)
+{
+    assert_int_equal(!a->back, !b->back);
+    if (a->back)
+        assert_patches_equal(a->back, b->back);
+    assert_changes_equal(a->bottleneck, b->bottleneck);
+    assert_changes_equal(a->uplink, b->uplink);
+    assert_true(a->racks == b->racks && a->oversubscription == b->oversubscription);
+    assert_int_equal(a->override_count, b->override_count);
+    for (int i = 0; i < a->override_count; i++) {
+        assert_names_equal(a->overrides[i].link, b->overrides[i].link);
+        assert_names_equal(a->overrides[i].node, b->overrides[i].node);
+        assert_changes_equal(&a->overrides[i].change, &b->overrides[i].change);
+    }
+}
+
 static void assert_settings_equal(const struct settings *a, const struct settings *b)
 {
     assert_string_equal(a->name, b->name);
     assert_true(a->seed == b->seed && a->world == b->world && a->engine == b->engine && a->shape == b->shape);
     assert_links_equal(&a->link, &b->link);
+    assert_other_links_equal(a, b);
     assert_int_equal(a->workers, b->workers);
     assert_string_equal(a->scheme.name, b->scheme.name);
     assert_memory_equal(a->scheme.values, b->scheme.values, sizeof(a->scheme.values));
