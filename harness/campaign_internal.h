@@ -128,7 +128,6 @@ extern const struct field_operations campaign_scheme_operations, campaign_distri
 int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,
                               const char *const *others, size_t other_count, struct link_change *change);
 void campaign_spell_link_change(const struct link_change *change, const char *comma, struct text *out); /* without braces */
-void campaign_allowed_link(bool with_back, struct text *out);
 void campaign_schema_link(bool with_back, struct json *json); /* members of open properties */
 struct value_rule campaign_parameter_rule(const struct scheme *scheme, int parameter);
 

@@ -64,14 +64,15 @@ static int unknown_key(const struct reader *reader, const struct yaml_value *chi
     const char *keys[KEYS_MAX];
     size_t count = 0;
     cleanup(text_free) struct text list = {0};
-    for (size_t i = 0; i < more_count; i++)
+    for (size_t i = 0; i < more_count; i++) {
         keys[count++] = more[i];
+        text_printf(&list, "%s, ", more[i]);
+    }
     for (const struct campaign_field *field = next_member(NULL); field && count < KEYS_MAX; field = next_member(field))
         keys[count++] = member_key(field);
-    for (size_t i = 0; i < count; i++)
-        text_printf(&list, "%s%s", i ? ", " : "", keys[i]);
-    return campaign_fail_key(reader, child, key, "unknown key '%s'%s Known are: %s", yaml_document_printable(child->key).text,
-                             campaign_suggest(reader->arena, child->key, keys, count), list.bytes);
+    return campaign_fail_key(reader, child, key, "unknown key '%s'%s Known are: %swhat topology.link has",
+                             yaml_document_printable(child->key).text, campaign_suggest(reader->arena, child->key, keys, count),
+                             list.bytes ? list.bytes : "");
 }
 
 /* A member, or a group of them: gilbert_elliott: {p: 1%, r: 10%}. 1: neither. */
@@ -167,15 +168,6 @@ void campaign_spell_link_change(const struct link_change *change, const char *co
         text_printf(out, "%sback: {%s}", comma, back.bytes);
 }
 
-void campaign_allowed_link(bool with_back, struct text *out)
-{
-    const char *comma = "";
-    for (const struct campaign_field *field = next_member(NULL); field; field = next_member(field), comma = ", ")
-        text_printf(out, "%s%s", comma, member_key(field));
-    if (with_back)
-        text_add(out, ", back");
-}
-
 static void schema_reference(const struct campaign_field *field, const char *key, struct json *json)
 {
     char reference[80];
@@ -259,8 +251,7 @@ static bool spell_link(const struct campaign_field *field, const struct settings
 
 static void allowed_link(const struct campaign_field *field, struct text *out)
 {
-    text_add(out, "mapping of ");
-    campaign_allowed_link(!is_back(field), out);
+    text_printf(out, "mapping of any fields of topology.link%s", is_back(field) ? "" : ", and back");
 }
 
 static void schema_link(const struct campaign_field *field, struct json *json)
@@ -343,8 +334,7 @@ static bool spell_overrides(const struct campaign_field *field, const struct set
 static void allowed_overrides(const struct campaign_field *field, struct text *out)
 {
     (void)field;
-    text_add(out, "list of {link: NAME} or {node: NAME} with any of ");
-    campaign_allowed_link(true, out);
+    text_add(out, "list of {link: NAME} or {node: NAME} with any fields of topology.link, and back");
 }
 
 static void schema_overrides(const struct campaign_field *field, struct json *json)
