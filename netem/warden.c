@@ -1,15 +1,13 @@
-/* warden.c: builds the network, starts the programs, then reaps, reports and answers until the caller is gone. */
-#include "netem/warden.h"
+/* warden.c: builds the network and has the programs started, then reaps, reports and answers until the caller is gone. */
+#include "netem/warden_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,24 +19,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "netem/measure.h"
-#include "netem/network.h"
 
 enum {
     RELAY_START_PATIENCE_MS = 10000,
 };
 
-struct warden {
-    const struct warden_setup *setup;
-    struct network network;
-    struct process *programs;
-    int *reports; /* of starts that are not confirmed yet */ /* one each; pid 0 once reaped */
-    pid_t relay;                                             /* 0: none */
-    int relay_control;                                       /* closing it ends the relay */
-    int signal_fd, null_fd;
-    struct rlimit files_before;
-};
-
-static void send_answer(const struct warden *warden, enum warden_operation operation, int code, int program, pid_t pid)
+void warden_send_answer(const struct warden *warden, enum warden_operation operation, int code, int program, pid_t pid)
 {
     struct warden_answer answer = {.operation = operation, .code = code, .program = program};
     struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
@@ -188,98 +174,12 @@ static int await_relay(struct warden *warden, struct err *err)
     return 0;
 }
 
-struct placement { /* what a program's process does between fork and exec */
-    int namespace_fd, null_fd;
-    const char *host_name;
-    const struct rlimit *files;
-};
-
-static int enter_place(void *context)
-{
-    const struct placement *placement = context;
-    if (setns(placement->namespace_fd, CLONE_NEWNET) < 0 || unshare(CLONE_NEWUTS) < 0 ||
-        sethostname(placement->host_name, strlen(placement->host_name)) < 0 || dup2(placement->null_fd, STDIN_FILENO) < 0)
-        return errno;
-    setrlimit(RLIMIT_NOFILE, placement->files);
-    return 0;
-}
-
-static int begin_program(struct warden *warden, int index, int *report_fd, struct err *err)
-{
-    const struct fabric_program *program = &warden->setup->spec->programs[index];
-    const struct topology *topology = warden->network.topology;
-    if (program->place < 0 || program->place >= topology->place_count)
-        return err_set(err, ERR_USAGE, "program %s is to start on place %d of %d", program->path, program->place,
-                       topology->place_count);
-    struct placement placement = {
-        .namespace_fd = warden->network.places[program->place].namespace_fd,
-        .null_fd = warden->null_fd,
-        .host_name = topology->places[program->place].name,
-        .files = &warden->files_before,
-    };
-    struct process_spec spec = {.path = program->path,
-                                .arguments = program->arguments,
-                                .environment = program->environment,
-                                .descriptors = program->descriptors,
-                                .descriptor_count = program->descriptor_count,
-                                .before_exec = enter_place,
-                                .context = &placement};
-    if (process_begin(&spec, &warden->programs[index], report_fd, err) < 0)
-        return err_wrap(err, "place %s", placement.host_name);
-    return 0;
-}
-
-static int confirm_program(struct warden *warden, int index, int *report_fd, struct err *err)
-{
-    const struct fabric_program *program = &warden->setup->spec->programs[index];
-    if (process_confirm(program->path, &warden->programs[index], report_fd, err) < 0)
-        return err_wrap(err, "place %s", warden->network.topology->places[program->place].name);
-    send_answer(warden, WARDEN_STARTED, 0, index, warden->programs[index].pid);
-    return 0;
-}
-
-/* Each start waits for exec, mostly in the kernel: side by side they use all processors. */
-static int begin_programs(struct warden *warden, bool early, struct err *err)
-{
-    const struct fabric_spec *spec = warden->setup->spec;
-    for (int i = 0; i < spec->program_count; i++) {
-        if (spec->programs[i].early != early)
-            continue;
-        int code = begin_program(warden, i, &warden->reports[i], err);
-        if (code < 0)
-            return code;
-    }
-    return 0;
-}
-
-static int confirm_programs(struct warden *warden, struct err *err)
-{
-    const struct fabric_spec *spec = warden->setup->spec;
-    for (int i = 0; i < spec->program_count; i++) {
-        int code = confirm_program(warden, i, &warden->reports[i], err);
-        if (code < 0)
-            return code;
-    }
-    for (int i = 0; i < spec->program_count; i++) /* a program's end must close its sockets for the caller */
-        for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
-            close(spec->programs[i].descriptors[d]);
-    return 0;
-}
-
-static int list_programs(struct warden *warden, struct err *err)
-{
-    size_t count = (size_t)warden->setup->spec->program_count + 1;
-    warden->programs = calloc(count, sizeof(*warden->programs));
-    warden->reports = calloc(count, sizeof(*warden->reports));
-    return warden->programs && warden->reports ? 0 : err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
-}
-
 static int build(struct warden *warden, struct err *err)
 {
     const struct warden_setup *setup = warden->setup;
     const struct topology *topology = setup->spec->topology;
     int64_t started = clock_now_ns();
-    int code = list_programs(warden, err);
+    int code = warden_list_programs(warden, err);
     if (code == 0)
         code = become_warden(warden, err);
     if (code == 0)
@@ -289,7 +189,7 @@ static int build(struct warden *warden, struct err *err)
     if (code == 0)
         show_names(topology); /* before any program: it covers /tmp for a moment, where a program may lie */
     if (code == 0)
-        code = begin_programs(warden, true, err); /* they load while the network is configured */
+        code = warden_begin_programs(warden, true, err); /* they load while the network is configured */
     if (code == 0)
         code = network_configure(&warden->network, err);
     if (code == 0)
@@ -299,9 +199,9 @@ static int build(struct warden *warden, struct err *err)
     if ((code = await_relay(warden, err)) < 0)
         return code;
     setup->shared->build_ns = clock_now_ns() - started;
-    if ((code = begin_programs(warden, false, err)) < 0)
+    if ((code = warden_begin_programs(warden, false, err)) < 0)
         return code;
-    return confirm_programs(warden, err);
+    return warden_confirm_programs(warden, err);
 }
 
 static void reap(struct warden *warden)
@@ -330,7 +230,7 @@ static void reap(struct warden *warden)
 /* In a process of its own, since it moves between namespaces and may die; nothing else is to run meanwhile. */
 static int measure(struct warden *warden, int sample, struct err *err)
 {
-    const struct topology *topology = warden->network.topology;
+    const struct topology *topology = warden->setup->spec->topology;
     struct link_check *checks = warden->setup->shared->checks;
     int64_t most_seconds = measure_seconds_most(topology->link_count, sample, measure_longest_round_trip_ns(topology));
     memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
@@ -362,18 +262,6 @@ static int measure(struct warden *warden, int sample, struct err *err)
     return err_set(err, ERR_TRIAL, "the process that measures has ended (%s)", process_describe(text, sizeof(text), &how));
 }
 
-static int signal_program(struct warden *warden, const struct warden_request *request, struct err *err)
-{
-    if (request->program < 0 || request->program >= warden->setup->spec->program_count)
-        return err_set(err, ERR_TRIAL, "there is no program %d to signal", request->program);
-    pid_t pid = warden->programs[request->program].pid;
-    if (pid == 0)
-        return err_set(err, ERR_TRIAL, "program %d has ended: it cannot be signalled", request->program);
-    if (kill(pid, request->argument) < 0)
-        return err_set_errno(err, ERR_TRIAL, errno, "cannot send signal %d to program %d", request->argument, request->program);
-    return 0;
-}
-
 static void answer_request(struct warden *warden)
 {
     struct warden_request request;
@@ -396,7 +284,7 @@ static void answer_request(struct warden *warden)
         reap(warden); /* the caller shall know of the relay's end before it believes the answer */
         break;
     case WARDEN_SIGNAL:
-        code = signal_program(warden, &request, err);
+        code = warden_signal_program(warden, &request, err);
         break;
     case WARDEN_STARTED:
     case WARDEN_BUILT:
@@ -404,7 +292,7 @@ static void answer_request(struct warden *warden)
         code = err_set(err, ERR_HOST, "there is no request number %d", (int)request.operation);
         break;
     }
-    send_answer(warden, request.operation, code, 0, 0);
+    warden_send_answer(warden, request.operation, code, 0, 0);
 }
 
 _Noreturn void warden_run(const struct warden_setup *setup)
@@ -412,7 +300,7 @@ _Noreturn void warden_run(const struct warden_setup *setup)
     static struct warden warden;
     warden = (struct warden){.setup = setup, .relay_control = -1, .signal_fd = -1, .null_fd = -1};
     int code = build(&warden, &setup->shared->err);
-    send_answer(&warden, WARDEN_BUILT, code, 0, 0);
+    warden_send_answer(&warden, WARDEN_BUILT, code, 0, 0);
     if (code < 0)
         _exit(1);
     struct pollfd watched[] = {{.fd = setup->request_fd, .events = POLLIN}, {.fd = warden.signal_fd, .events = POLLIN}};

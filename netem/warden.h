@@ -2,13 +2,11 @@
  *
  * Theory of operation. Warden and caller are the same program after a fork, so that the spec is not serialised. Large results (read
  * back, counters, checks, errors) lie in memory mapped shared before the fork; two channels carry the rest:
- *   requests  a pair of packet sockets: the caller asks, the warden answers each in turn. First come, unasked, one `started` answer
- *   a program, with the program's
- *             pid in its credentials (the kernel translates it into the caller's PID namespace), and the answer to the building
- *             itself.
+ *   requests  a pair of packet sockets: the caller asks, the warden answers each in turn. First come, unasked, one `started`
+ *             answer a program, with the program's pid in its credentials (the kernel translates it into the caller's PID
+ *             namespace), and the answer to the building itself.
  *   events    a pipe, not a socket, for its room: the warden tells that a program or the relay has ended and must never wait for
- *   the
- *             caller, who reads when it likes.
+ *             the caller, who reads when it likes.
  * The end of the requests socket is the warden's order to exit. Its exit is the end of everything inside. */
 #ifndef LAGGARD_NETEM_WARDEN_H
 #define LAGGARD_NETEM_WARDEN_H
