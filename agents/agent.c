@@ -37,7 +37,6 @@ static const char *const state_names[STATE_COUNT] = {
 };
 
 static const int64_t PATIENCE_NS = 600 * NS_PER_S;     /* with a controller that lives and says nothing, outside of the rounds */
-static const int64_t CONNECT_NS = 10 * NS_PER_S;       /* until every connection is up */
 static const int64_t START_LATEST_NS = 600 * NS_PER_S; /* no START lies further ahead */
 static const int64_t QUIT_GRACE_NS = 200 * NS_PER_MS;  /* a peer that goes may go because the trial is over */
 static const int64_t PROGRESS_NS = 200 * NS_PER_MS;
@@ -51,9 +50,7 @@ struct agent {
     struct timer *patience, *grace;
     struct agent_setup setup;
     struct host_counters host;
-    struct workload *workload;
-    struct recorder recorder;
-    struct emulated *emulated;
+    struct agent_node node;
     int64_t progress_ns;
     struct err grief; /* the sentence to send if no QUIT comes within the grace */
     struct err failure;
@@ -106,20 +103,21 @@ static void enter(struct agent *agent, enum state state)
 /* Exactly one node evaluates: node 0 if it has a model; else the first server. It knows from node 0's hello. */
 static bool evaluates_here(struct agent *agent)
 {
-    struct node *node = emulated_node(agent->emulated);
+    struct node *node = emulated_node(agent->node.emulated);
     const struct scheme *scheme = node->setup->scheme;
-    if (!workload_real(agent->workload) || !scheme->model_to_evaluate || !scheme->model_to_evaluate(node))
+    if (!workload_real(agent->node.workload) || !scheme->model_to_evaluate || !scheme->model_to_evaluate(node))
         return false;
     if (node->index == 0)
         return true;
-    return node->index == node->setup->workers && !(transport_hello_of(emulated_transport(agent->emulated), 0) & HELLO_HAS_MODEL);
+    return node->index == node->setup->workers &&
+           !(transport_hello_of(emulated_transport(agent->node.emulated), 0) & HELLO_HAS_MODEL);
 }
 
 static void on_connected(void *context)
 {
     struct agent *agent = context;
     if (evaluates_here(agent))
-        emulated_evaluate_here(agent->emulated);
+        emulated_evaluate_here(agent->node.emulated);
     enter(agent, AWAIT_START);
     send_or_fail(agent, CONTROL_READY, NULL);
 }
@@ -189,88 +187,36 @@ static void on_patience(void *context, int64_t deadline_ns)
 
 /* ---- what the controller says ---- */
 
-static int make_node(struct agent *agent, struct err *err)
-{
-    const struct control_setup *control = agent->setup.control;
-    struct workload_options workload = {.settings = &agent->setup.workload,
-                                        .seed = control->seed,
-                                        .workers = agent->setup.scheme.workers,
-                                        .role = agent->setup.role,
-                                        .role_index = agent->setup.role_index,
-                                        .dataset_fd = (int)control->dataset_fd,
-                                        .blas = true,
-                                        .arena = agent->arena};
-    agent->workload = workload_new(&workload, err);
-    if (!agent->workload)
-        return -ERR_TRIAL;
-    if (control->dataset_fd > 2)
-        close((int)control->dataset_fd); /* what was needed of it is mapped */
-    agent->setup.scheme.parameter_count = workload_parameter_count(agent->workload);
-    struct recorder_options recorder = {
-        .arena = agent->arena,
-        .rounds = control->rounds,
-        .spans_wanted = agent_setup_spans(&agent->setup),
-        .evaluate_every = control->evaluate_every,
-        .snapshot_floats = workload_real(agent->workload) && (control->node == 0 || agent->setup.role == ROLE_SERVER)
-                               ? agent->setup.scheme.parameter_count
-                               : 0,
-    };
-    int result = recorder_init(&agent->recorder, &recorder, err);
-    if (result < 0)
-        return result;
-    struct emulated_options world = {
-        .loop = agent->loop,
-        .arena = agent->arena,
-        .setup = &agent->setup.scheme,
-        .index = (int)control->node,
-        .compute_time = &agent->setup.compute_time,
-        .slow_factor = agent->setup.slow_factors[control->node],
-        .workload = agent->workload,
-        .recorder = &agent->recorder,
-        .transport = {.node = (int)control->node,
-                      .node_count = (int)control->node_count,
-                      .port = (uint16_t)control->port,
-                      .addresses = agent->setup.addresses,
-                      .token = control->seed,
-                      .cell = control->cell,
-                      .connect_ns = CONNECT_NS},
-        .events = &world_events,
-        .context = agent,
-    };
-    agent->emulated = emulated_new(&world, err);
-    return agent->emulated ? 0 : -ERR_TRIAL;
-}
-
 static int take_setup(struct agent *agent, const void *body, struct err *err)
 {
     int result = agent_setup_take(body, agent->arena, &agent->setup, err);
     if (result == 0)
-        result = make_node(agent, err);
+        result = agent_node_make(&agent->setup, agent->loop, agent->arena, &world_events, agent, &agent->node, err);
     if (result < 0 || agent->over)
         return result;
     host_counters_open(&agent->host);
     result = sandbox_drop_privileges(err);
     if (result == 0)
-        result = emulated_start_thread(agent->emulated, err);
+        result = emulated_start_thread(agent->node.emulated, err);
     if (result == 0)
         result = sandbox_filter(err);
     if (result < 0)
         return result;
     enter(agent, AWAIT_CONNECT);
-    struct control_listening listening = {.blas = workload_blas(agent->workload),
-                                          .gradient_ns = workload_gradient_ns(agent->workload),
-                                          .parameter_count = workload_parameter_count(agent->workload)};
+    struct control_listening listening = {.blas = workload_blas(agent->node.workload),
+                                          .gradient_ns = workload_gradient_ns(agent->node.workload),
+                                          .parameter_count = workload_parameter_count(agent->node.workload)};
     return send_operation(agent, CONTROL_LISTENING, &listening, err);
 }
 
 static int take_connect(struct agent *agent, const void *body, struct err *err)
 {
     (void)body, (void)err;
-    struct node *node = emulated_node(agent->emulated);
+    struct node *node = emulated_node(agent->node.emulated);
     const struct scheme *scheme = node->setup->scheme;
     bool has_model = scheme->model_to_evaluate && scheme->model_to_evaluate(node);
     enter(agent, CONNECTING);
-    transport_connect(emulated_transport(agent->emulated), has_model ? HELLO_HAS_MODEL : 0);
+    transport_connect(emulated_transport(agent->node.emulated), has_model ? HELLO_HAS_MODEL : 0);
     return 0;
 }
 
@@ -282,7 +228,7 @@ static int take_start(struct agent *agent, const void *body, struct err *err)
         return err_set(err, ERR_TRIAL, "START lies %" PRId64 " ms ahead, allowed are -1000 to %" PRId64 " ms", ahead_ns / NS_PER_MS,
                        START_LATEST_NS / NS_PER_MS);
     enter(agent, RUNNING);
-    emulated_start(agent->emulated, start->start_ns);
+    emulated_start(agent->node.emulated, start->start_ns);
     return 0;
 }
 
@@ -292,7 +238,7 @@ static int take_peer(struct agent *agent, const void *body, struct err *err)
     if (peer->node >= agent->setup.control->node_count || peer->node == agent->setup.control->node || peer->lost != 1)
         return err_set(err, ERR_TRIAL, "PEER names node %u with lost = %u, which cannot be", peer->node, peer->lost);
     if (agent->setup.scheme.scheme->flags & SCHEME_SURVIVES_PEER_LOSS)
-        emulated_peer_lost(agent->emulated, (int)peer->node);
+        emulated_peer_lost(agent->node.emulated, (int)peer->node);
     return 0;
 }
 
@@ -300,8 +246,8 @@ static int take_collect(struct agent *agent, const void *body, struct err *err)
 {
     (void)body;
     struct control_report report;
-    emulated_stop(agent->emulated);
-    int result = agent_report_make(agent->emulated, &agent->recorder, agent->workload, &agent->host, agent->arena, &report, err);
+    emulated_stop(agent->node.emulated);
+    int result = agent_report_make(&agent->node, &agent->host, agent->arena, &report, err);
     if (result < 0)
         return result;
     enter(agent, AWAIT_QUIT);
@@ -372,8 +318,7 @@ static void on_control(void *context, uint32_t events)
 
 static void release(struct agent *agent)
 {
-    emulated_free(agent->emulated);
-    workload_free(agent->workload);
+    agent_node_free(&agent->node);
     host_counters_close(&agent->host);
     loop_free(agent->loop);
     frame_reader_free(&agent->reader);
@@ -404,7 +349,7 @@ int agent_run(int control_fd, struct err *err)
         agent.failure = *err;
     if (agent.failure.kind == ERR_NONE)
         return 0;
-    struct control_failure failure = {.round = agent.emulated ? (uint32_t)emulated_rounds_done(agent.emulated) : 0,
+    struct control_failure failure = {.round = agent.node.emulated ? (uint32_t)emulated_rounds_done(agent.node.emulated) : 0,
                                       .text = agent.failure.text};
     if (!agent.mute)
         send_operation(&agent, CONTROL_FAILURE, &failure, NULL);

@@ -1,4 +1,5 @@
-/* agents/agent_internal.h: what agent.c (the protocol), agent_setup.c (SETUP) and agent_report.c (REPORT) share. */
+/* agents/agent_internal.h: what agent.c (the protocol), agent_setup.c (SETUP), agent_node.c (what SETUP makes) and
+ * agent_report.c (REPORT) share. */
 #ifndef LAGGARD_AGENTS_AGENT_INTERNAL_H
 #define LAGGARD_AGENTS_AGENT_INTERNAL_H
 
@@ -8,7 +9,10 @@
 #include "schemas/control.h"
 
 struct arena;
+struct emulated;
+struct emulated_events;
 struct loop;
+struct workload;
 
 /* Kernel counters that must be opened before the sandbox closes. */
 struct host_counters {
@@ -38,10 +42,20 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
 /* An estimate of the spans that this node will write. */
 uint64_t agent_setup_spans(const struct agent_setup *setup);
 
-struct workload;
-struct emulated;
-/* Evaluates, checks every element of the last sum, and puts the report together. */
-int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload,
-                      const struct host_counters *host, struct arena *arena, struct control_report *report, struct err *err);
+/* What runs the scheme. All of it may be NULL before SETUP. */
+struct agent_node {
+    struct workload *workload;
+    struct recorder recorder;
+    struct emulated *emulated;
+};
+/* Sets setup->scheme.parameter_count and keeps pointers into *setup. On failure what was made stays in *node, for
+ * agent_node_free(). `events` are called with `context`. */
+int agent_node_make(struct agent_setup *setup, struct loop *loop, struct arena *arena, const struct emulated_events *events,
+                    void *context, struct agent_node *node, struct err *err);
+void agent_node_free(struct agent_node *node);
+
+/* Evaluates, checks every element of the last sum, and puts the report together; it points into the node's memory and the arena. */
+int agent_report_make(struct agent_node *node, const struct host_counters *host, struct arena *arena, struct control_report *report,
+                      struct err *err);
 
 #endif

@@ -48,14 +48,16 @@ static void count_host(const struct host_counters *host, struct node_counters *c
         counters->peak_rss_bytes = (uint64_t)usage.ru_maxrss << 10;
 }
 
-int agent_report_make(struct emulated *emulated, struct recorder *recorder, struct workload *workload,
-                      const struct host_counters *host, struct arena *arena, struct control_report *report, struct err *err)
+int agent_report_make(struct agent_node *node, const struct host_counters *host, struct arena *arena, struct control_report *report,
+                      struct err *err)
 {
-    struct node *node = emulated_node(emulated);
+    struct workload *workload = node->workload;
+    const struct recorder *recorder = &node->recorder;
+    struct node *scheme_node = emulated_node(node->emulated);
     char sentence[512];
     if (!workload_check_last(workload, sentence, sizeof(sentence)))
-        return err_set(err, ERR_TRIAL, "node %d: %s", node->index, sentence);
-    const float *final = final_vector(node, workload);
+        return err_set(err, ERR_TRIAL, "node %d: %s", scheme_node->index, sentence);
+    const float *final = final_vector(scheme_node, workload);
     *report = (struct control_report){
         .rounds = recorder->rounds,
         .round_count = recorder->round_count,
@@ -66,7 +68,7 @@ int agent_report_make(struct emulated *emulated, struct recorder *recorder, stru
         .model_sha256 = final ? digest(final, workload_parameter_count(workload), arena) : NULL,
         .model_sha256_bytes = final ? SHA256_DIGEST_SIZE : 0,
     };
-    emulated_counters(emulated, &report->counters);
+    emulated_counters(node->emulated, &report->counters);
     count_host(host, &report->counters);
     return 0;
 }

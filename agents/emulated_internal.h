@@ -74,21 +74,16 @@ static inline uint32_t emulated_round(const struct emulated *emulated)
     return recorder->round_count < recorder->options.rounds ? recorder->round_count : recorder->round_count - 1;
 }
 
+/* emulated_messages.c */
 /* Works the lists off, unless a callback is running or this is being done already. */
 void emulated_settle(struct emulated *emulated);
 void emulated_enter(struct emulated *emulated);
 void emulated_leave(struct emulated *emulated);
 void emulated_fail(struct emulated *emulated, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* emulated_messages.c */
 extern const struct transport_events emulated_transport_events;
 void emulated_send(struct node *node, int destination, const struct message_header *header, struct buffer *buffer, size_t offset,
                    size_t length);
 void emulated_retry(struct node *node, int source);
-/* One deferred thing: true if there was one. */
-bool emulated_tell_sent(struct emulated *emulated);
-bool emulated_tell_retries(struct emulated *emulated);
-bool emulated_tell_losses(struct emulated *emulated);
 
 /* emulated_compute.c */
 struct compute *emulated_compute_new(struct emulated *emulated, struct err *err);

@@ -1,14 +1,59 @@
-/* emulated_messages.c: sends and deliveries of the emulated world, and the messages that a scheme puts off.
+/* emulated_messages.c: sends and deliveries of the emulated world, the messages that a scheme puts off, and what waits until no
+ * callback of the scheme is running (see emulated_internal.h).
  *
  * A message that is put off is received into a pool buffer and waits in its sender's inbox until node_retry() shows it to
  * on_header() again. When an inbox is full, the next message that is put off is not read at all; the transport then reads nothing
  * more from that peer. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agents/emulated_internal.h"
 #include "base/arena.h"
 #include "base/err.h"
+
+/* ---- in and out of the scheme ---- */
+
+/* One deferred thing each: true if there was one. */
+static bool tell_sent(struct emulated *emulated);
+static bool tell_retries(struct emulated *emulated);
+static bool tell_losses(struct emulated *emulated);
+
+void emulated_settle(struct emulated *emulated)
+{
+    if (emulated->inside || emulated->draining)
+        return;
+    emulated->draining = true;
+    while (!emulated->failed && (tell_sent(emulated) || tell_retries(emulated) || tell_losses(emulated))) {
+    }
+    emulated->draining = false;
+}
+
+void emulated_enter(struct emulated *emulated)
+{
+    emulated->inside = true;
+}
+
+void emulated_leave(struct emulated *emulated)
+{
+    emulated->inside = false;
+    emulated_settle(emulated);
+}
+
+void emulated_fail(struct emulated *emulated, const char *format, ...)
+{
+    if (emulated->failed || emulated->stopped)
+        return;
+    emulated->failed = true;
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    emulated->options.events->failed(emulated->options.context, sentence);
+}
+
+/* ---- spans of messages ---- */
 
 static void message_span(struct emulated *emulated, enum span_kind kind, int peer, size_t bytes, int64_t begin_ns, int64_t end_ns,
                          uint32_t flags)
@@ -72,7 +117,7 @@ static void on_taken(void *context, const struct transport_taken *taken)
     note_sent(emulated, taken->cookie);
 }
 
-bool emulated_tell_sent(struct emulated *emulated)
+static bool tell_sent(struct emulated *emulated)
 {
     if (emulated->sent_count == 0)
         return false;
@@ -245,7 +290,7 @@ static void retry_receiving(struct emulated *emulated, int peer, struct inbox *i
     inbox->buffer = NULL;
 }
 
-bool emulated_tell_retries(struct emulated *emulated)
+static bool tell_retries(struct emulated *emulated)
 {
     if (!emulated->retries)
         return false;
@@ -303,7 +348,7 @@ void emulated_peer_lost(struct emulated *emulated, int peer)
     emulated_settle(emulated);
 }
 
-bool emulated_tell_losses(struct emulated *emulated)
+static bool tell_losses(struct emulated *emulated)
 {
     if (!emulated->losses)
         return false;

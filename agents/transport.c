@@ -1,4 +1,4 @@
-/* transport.c: sends and receives messages on the connections that transport_connect.c made; see transport.h.
+/* transport.c: receives messages on the connections that transport_connect.c made and hands their events on; see transport.h.
  *
  * Theory of operation, receiving. A connection is in one of three states. RECEIVE_HEADER: bytes are read into a small stage until a
  * header is there. RECEIVE_PAYLOAD: one readv() fills the rest of the payload where it belongs and, behind it, the stage, so that
@@ -8,193 +8,16 @@
 #include "agents/transport_internal.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
 
-enum { READ_BUDGET = 1 << 20, GATHER = 8 };
-
-static void want(struct connection *connection, uint32_t events)
-{
-    if (connection->watch && connection->interest != events) {
-        loop_change(connection->watch, events);
-        connection->interest = events;
-    }
-}
-
-static void want_more(struct connection *connection, uint32_t events)
-{
-    want(connection, connection->interest | events);
-}
-
-static void want_less(struct connection *connection, uint32_t events)
-{
-    want(connection, connection->interest & ~events);
-}
-
-static uint64_t socket_retransmits(int fd)
-{
-    struct tcp_info info;
-    socklen_t length = sizeof(info);
-    memset(&info, 0, sizeof(info));
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_total_retrans : 0;
-}
-
-/* By value: the slot of the queue it came from may be used again from within on_taken(). */
-static void taken(struct connection *connection, struct transport_taken what)
-{
-    const struct transport_options *options = &connection->transport->options;
-    what.end_ns = clock_now_ns();
-    options->events->on_taken(options->context, &what);
-}
-
-static void lose(struct connection *connection, bool violation, const struct err *reason)
-{
-    const struct transport_options *options = &connection->transport->options;
-    if (connection->fd < 0)
-        return;
-    connection->retransmits = socket_retransmits(connection->fd);
-    if (connection->watch)
-        loop_unwatch(connection->watch);
-    connection->watch = NULL;
-    close_fd(&connection->fd);
-    while (connection->queue_count > 0) {
-        struct outgoing *outgoing = &connection->queue[connection->queue_first];
-        connection->queue_first = (connection->queue_first + 1) % TRANSPORT_QUEUE;
-        connection->queue_count--;
-        outgoing->taken.dropped = true;
-        taken(connection, outgoing->taken);
-    }
-    options->events->on_lost(options->context, connection->peer, violation, reason);
-}
-
-static void lose_errno(struct connection *connection, int error, const char *doing)
-{
-    struct err reason;
-    err_set_errno(&reason, ERR_TRIAL, error, "%s", doing);
-    lose(connection, false, &reason);
-}
-
-/* ---- sending ---- */
-
-/* Puts what is left of a message into iovecs; returns how many. */
-static int gather(const struct outgoing *outgoing, struct iovec *parts)
-{
-    int count = 0;
-    size_t payload_sent = 0;
-    if (outgoing->sent < TRANSPORT_HEADER_BYTES)
-        parts[count++] = (struct iovec){.iov_base = (uint8_t *)outgoing->header + outgoing->sent,
-                                        .iov_len = TRANSPORT_HEADER_BYTES - outgoing->sent};
-    else
-        payload_sent = outgoing->sent - TRANSPORT_HEADER_BYTES;
-    if (payload_sent < outgoing->taken.length)
-        parts[count++] = (struct iovec){.iov_base = (uint8_t *)outgoing->payload + payload_sent,
-                                        .iov_len = outgoing->taken.length - payload_sent};
-    return count;
-}
-
-/* Returns what the kernel took, 0 when it takes nothing now, or -errno. */
-static ssize_t push(int fd, struct iovec *parts, int count)
-{
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
-    ssize_t sent;
-    do
-        sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    if (sent >= 0)
-        return sent;
-    return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
-}
-
-static size_t left_of(const struct outgoing *outgoing)
-{
-    return TRANSPORT_HEADER_BYTES + outgoing->taken.length - outgoing->sent;
-}
-
-static void flush(struct connection *connection)
-{
-    while (connection->queue_count > 0) {
-        struct iovec parts[2 * GATHER];
-        int count = 0;
-        size_t wanted = 0;
-        for (uint32_t i = 0; i < connection->queue_count && i < GATHER; i++) {
-            struct outgoing *outgoing = &connection->queue[(connection->queue_first + i) % TRANSPORT_QUEUE];
-            count += gather(outgoing, parts + count);
-            wanted += left_of(outgoing);
-        }
-        ssize_t sent = push(connection->fd, parts, count);
-        if (sent < 0) {
-            lose_errno(connection, (int)-sent, "sending failed");
-            return;
-        }
-        size_t left = (size_t)sent;
-        while (connection->queue_count > 0 && left >= left_of(&connection->queue[connection->queue_first])) {
-            struct outgoing *outgoing = &connection->queue[connection->queue_first];
-            left -= left_of(outgoing);
-            connection->queue_first = (connection->queue_first + 1) % TRANSPORT_QUEUE;
-            connection->queue_count--;
-            taken(connection, outgoing->taken);
-            if (connection->fd < 0)
-                return;
-            if (left == 0)
-                break;
-        }
-        if (left > 0)
-            connection->queue[connection->queue_first].sent += left;
-        if ((size_t)sent < wanted)
-            break;
-    }
-    if (connection->queue_count == 0)
-        want_less(connection, EPOLLOUT);
-}
-
-bool transport_send(struct transport *transport, int peer, const struct message_header *header, const void *bytes, size_t length,
-                    void *cookie)
-{
-    struct connection *connection = &transport->connections[peer];
-    struct outgoing outgoing = {
-        .taken = {.peer = peer, .header = *header, .length = length, .cookie = cookie, .begin_ns = clock_now_ns()},
-        .payload = bytes,
-    };
-    if (connection->fd < 0) {
-        outgoing.taken.dropped = true;
-        taken(connection, outgoing.taken);
-        return true;
-    }
-    if (connection->queue_count == TRANSPORT_QUEUE)
-        return false;
-    struct transport_header full = {.message = *header, .sequence = connection->send_sequence++, .length = length};
-    transport_header_encode(&full, outgoing.header);
-    if (connection->queue_count == 0) {
-        struct iovec parts[2];
-        ssize_t sent = push(connection->fd, parts, gather(&outgoing, parts));
-        if (sent < 0) {
-            outgoing.taken.dropped = true;
-            taken(connection, outgoing.taken);
-            lose_errno(connection, (int)-sent, "sending failed");
-            return true;
-        }
-        outgoing.sent = (size_t)sent;
-        if (left_of(&outgoing) == 0) {
-            taken(connection, outgoing.taken);
-            return true;
-        }
-        want_more(connection, EPOLLOUT);
-    }
-    connection->queue[(connection->queue_first + connection->queue_count++) % TRANSPORT_QUEUE] = outgoing;
-    return true;
-}
-
-/* ---- receiving ---- */
+enum { READ_BUDGET = 1 << 20 };
 
 static void ask_landing(struct connection *connection)
 {
@@ -205,7 +28,7 @@ static void ask_landing(struct connection *connection)
     if (connection->fd < 0)
         return;
     if (landing == TRANSPORT_HOLD) {
-        want_less(connection, EPOLLIN);
+        transport_unwant(connection, EPOLLIN);
         return;
     }
     connection->into = landing == TRANSPORT_READ ? into : NULL;
@@ -230,7 +53,7 @@ static void take_header(struct connection *connection)
     struct err reason;
     if (transport_header_decode(connection->staged + connection->staged_begin, connection->receive_sequence, options->payload_max,
                                 &header, &reason) < 0) {
-        lose(connection, true, &reason);
+        transport_lose(connection, true, &reason);
         return;
     }
     connection->receive_sequence++;
@@ -319,13 +142,13 @@ static void receive(struct connection *connection)
         if (received == -EAGAIN || received == -EWOULDBLOCK)
             return;
         if (received < 0) {
-            lose_errno(connection, (int)-received, "receiving failed");
+            transport_lose_errno(connection, (int)-received, "receiving failed");
             return;
         }
         if (received == 0) {
             struct err reason;
             err_set(&reason, ERR_TRIAL, "it closed the connection");
-            lose(connection, false, &reason);
+            transport_lose(connection, false, &reason);
             return;
         }
         total += (size_t)received;
@@ -346,7 +169,7 @@ void transport_resume(struct transport *transport, int peer)
         return;
     use_stage(connection);
     if (connection->fd >= 0 && connection->state != RECEIVE_HELD)
-        want_more(connection, EPOLLIN);
+        transport_want(connection, EPOLLIN);
 }
 
 const struct message *transport_receiving(const struct transport *transport, int peer)
@@ -369,14 +192,14 @@ static void on_event(void *context, uint32_t events)
 {
     struct connection *connection = context;
     if (events & EPOLLOUT)
-        flush(connection);
+        transport_flush(connection);
     if (connection->fd >= 0 && events & EPOLLIN && connection->interest & EPOLLIN)
         receive(connection);
     if (connection->fd >= 0 && events & (EPOLLERR | EPOLLHUP) && !(connection->interest & EPOLLIN)) {
         int error = 0;
         socklen_t length = sizeof(error);
         getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &length);
-        lose_errno(connection, error ? error : ECONNRESET, "the connection broke");
+        transport_lose_errno(connection, error ? error : ECONNRESET, "the connection broke");
     }
     connection->transport->options.events->on_settled(connection->transport->options.context);
 }
@@ -413,28 +236,4 @@ bool transport_connected(const struct transport *transport, int peer)
 unsigned transport_hello_of(const struct transport *transport, int peer)
 {
     return transport->connections[peer].hello_flags;
-}
-
-uint64_t transport_retransmits(const struct transport *transport)
-{
-    uint64_t total = 0;
-    for (int i = 0; i < transport->options.node_count; i++) {
-        const struct connection *connection = &transport->connections[i];
-        total += connection->fd >= 0 ? socket_retransmits(connection->fd) : connection->retransmits;
-    }
-    return total;
-}
-
-void transport_free(struct transport *transport)
-{
-    if (!transport)
-        return;
-    transport_connect_free(transport);
-    for (int i = 0; i < transport->options.node_count; i++) {
-        struct connection *connection = &transport->connections[i];
-        if (connection->watch)
-            loop_unwatch(connection->watch);
-        connection->watch = NULL;
-        close_fd(&connection->fd);
-    }
 }

@@ -94,10 +94,19 @@ static void stop_connecting(struct transport *transport)
         close_greeting(&transport->greetings[i]);
 }
 
-void transport_connect_free(struct transport *transport)
+void transport_free(struct transport *transport)
 {
+    if (!transport)
+        return;
     stop_connecting(transport);
     close_fd(&transport->listen_fd);
+    for (int i = 0; i < transport->options.node_count; i++) {
+        struct connection *connection = &transport->connections[i];
+        if (connection->watch)
+            loop_unwatch(connection->watch);
+        connection->watch = NULL;
+        close_fd(&connection->fd);
+    }
 }
 
 static void fail(struct transport *transport, const struct err *reason)
@@ -285,7 +294,7 @@ static void on_call(void *context, uint32_t events)
             fail(transport, &reason);
             return;
         }
-        fd = -1;
+        (void)steal_fd(&fd);
         read_hello(greeting); /* it often came with the connection */
     }
 }
@@ -303,7 +312,7 @@ static bool call(struct transport *transport, int peer)
         fail(transport, &reason);
         return false;
     }
-    fd = -1;
+    (void)steal_fd(&fd);
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* agents/transport_internal.h: what transport.c (messages) and transport_connect.c (connections) share. */
+/* agents/transport_internal.h: what transport.c (receiving, events), transport_send.c (sending, losing) and transport_connect.c
+ * (connecting, freeing) share. */
 #ifndef LAGGARD_AGENTS_TRANSPORT_INTERNAL_H
 #define LAGGARD_AGENTS_TRANSPORT_INTERNAL_H
 
@@ -69,6 +70,14 @@ struct transport {
 
 enum { WASTE_BYTES = 65536 };
 
-void transport_connect_free(struct transport *transport);
+/* Adds to, or takes from, the events for which the loop watches the connection. */
+void transport_want(struct connection *connection, uint32_t events);
+void transport_unwant(struct connection *connection, uint32_t events);
+/* Sends what the kernel takes of the queue. The connection may be lost afterwards. */
+void transport_flush(struct connection *connection);
+/* Closes the connection, tells of every message in its queue that it is dropped, then on_lost(). Harmless when it is lost already.
+ * `violation`: the peer is alive and does not keep to the layout. */
+void transport_lose(struct connection *connection, bool violation, const struct err *reason);
+void transport_lose_errno(struct connection *connection, int error, const char *doing);
 
 #endif

@@ -1,9 +1,6 @@
 /* world_emulated.c: the operations of the emulated world that are neither messages nor compute, and the life of its node. */
 #include "agents/world_emulated.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "agents/emulated_internal.h"
 #include "agents/touched_memory.h"
 #include "agents/vector.h"
@@ -13,43 +10,6 @@
 
 enum { PAYLOAD_VECTORS = 4 };
 #define PAYLOAD_LEAST (UINT64_C(64) << 20) /* a message may always be this long */
-
-/* ---- in and out of the scheme ---- */
-
-void emulated_settle(struct emulated *emulated)
-{
-    if (emulated->inside || emulated->draining)
-        return;
-    emulated->draining = true;
-    while (!emulated->failed &&
-           (emulated_tell_sent(emulated) || emulated_tell_retries(emulated) || emulated_tell_losses(emulated))) {
-    }
-    emulated->draining = false;
-}
-
-void emulated_enter(struct emulated *emulated)
-{
-    emulated->inside = true;
-}
-
-void emulated_leave(struct emulated *emulated)
-{
-    emulated->inside = false;
-    emulated_settle(emulated);
-}
-
-void emulated_fail(struct emulated *emulated, const char *format, ...)
-{
-    if (emulated->failed || emulated->stopped)
-        return;
-    emulated->failed = true;
-    char sentence[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
-    va_end(arguments);
-    emulated->options.events->failed(emulated->options.context, sentence);
-}
 
 /* ---- operations ---- */
 
