@@ -141,6 +141,7 @@ static double integrate_segment(struct order_problem *problem, double low, doubl
 static double integrate(struct order_problem *problem, double begin, double low, double high, double allowed)
 {
     double total = 0.0, from = low;
+    assert(problem->group_count > 0);
     int pieces = 1 + PIECES / problem->group_count;
     for (int g = 0; g <= problem->group_count; g++) {
         double to = g < problem->group_count ? begin * problem->groups[g].factor : high;

@@ -49,7 +49,7 @@ int idx_parse_header(const uint8_t *bytes, size_t length, struct idx *idx, struc
 
 int idx_parse(const uint8_t *bytes, size_t length, struct idx *idx, struct err *err)
 {
-    struct idx found;
+    struct idx found = {0};
     int header = idx_parse_header(bytes, length, &found, err);
     if (header < 0)
         return header;

@@ -18,7 +18,8 @@ static int weight(size_t element)
 
 double synthetic_mean(uint64_t step, size_t element)
 {
-    return (int)(element % PATTERN) - PATTERN / 2 + step_part(step, element);
+    const int value = (int)(element % PATTERN) - PATTERN / 2 + step_part(step, element);
+    return value;
 }
 
 float synthetic_value(int workers, int worker, uint64_t step, size_t element)

@@ -355,7 +355,7 @@ int matrix_expand(struct reading *reading, const struct cell **out, int *cell_co
         count *= reading->axes[i].count;
     struct cell *cells = arena_new_array(reading->reader.arena, struct cell, (size_t)count);
     for (int index = 0; index < count; index++) {
-        int choice[AXES_MAX], rest = index;
+        int choice[AXES_MAX] = {0}, rest = index;
         for (int i = reading->axis_count; i-- > 0;) { /* the last axis varies fastest */
             choice[i] = rest % reading->axes[i].count;
             rest /= reading->axes[i].count;

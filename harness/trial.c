@@ -151,6 +151,11 @@ static int trial_forecast(struct trial *trial, struct err *err)
     return 0;
 }
 
+static void blob_clean(struct blob *blob)
+{
+    free(blob->bytes);
+}
+
 static int trial_prepare(const struct trial *trial, struct blob *prepared, struct err *err)
 {
     const struct scheme_setup *setup = &trial->asked.setup;
@@ -320,8 +325,7 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
               const struct link_check *checks, struct trial_outcome *outcome, struct err *err)
 {
     cleanup(trial_clean) struct trial trial = {.context = context, .cell = cell, .plan = plan, .arena = arena_new()};
-    struct blob prepared = {0};
-    cleanup(free_pointer) uint8_t *prepared_bytes = NULL;
+    cleanup(blob_clean) struct blob prepared = {0};
     *outcome = (struct trial_outcome){.status = TRIAL_FINISHED, .round_median_ns = NAN, .round_mean_ns = NAN};
 
     int64_t begin_ns = clock_now_ns();
@@ -334,7 +338,6 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
     /* From here on whatever fails is this trial's failure, with its row. */
     struct err failure = {0};
     result = trial_prepare(&trial, &prepared, &failure);
-    prepared_bytes = prepared.bytes;
     if (result == 0) {
         int *sockets = arena_new_array(trial.arena, int, (size_t)trial.topology.host_count);
         result = trial_build(&trial, engine, sockets, &failure);

@@ -208,7 +208,7 @@ int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct 
     made->pids = calloc((size_t)spec->program_count + 1, sizeof(*made->pids));
     if (!made->pids)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot build a fabric");
-    int requests[2], events[2];
+    int requests[2] = {-1, -1}, events[2] = {-1, -1};
     if (resolve_engine(spec, &made->engine, err) < 0)
         return -(int)err->kind;
     if (made->engine == ENGINE_NONE && links_need_engine(spec->topology))

@@ -122,8 +122,7 @@ static int open_relay(struct relay *relay, const struct relay_link *links, int l
     return failed ? failed : open_lines(relay, links, counters, err);
 }
 
-/* --- the packet path
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- the packet path ---------------------------------------------------------------------------------------------------------- */
 
 static void schedule(struct relay *relay, int index)
 {

@@ -13,8 +13,7 @@
 
 struct err;
 
-/* --- packet ring (relay_ring.c)
- * ---------------------------------------------------------------------------------------------------- */
+/* --- packet ring (relay_ring.c) ----------------------------------------------------------------------------------------------- */
 
 enum { RELAY_PACKET_MAX = 66 * 1024 }; /* virtio_net_hdr + Ethernet + the largest GSO packet, rounded up */
 
@@ -48,8 +47,7 @@ void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadlin
 struct relay_packet *relay_ring_oldest(const struct relay_ring *ring); /* NULL: empty */
 void relay_ring_release(struct relay_ring *ring);                      /* drops the oldest */
 
-/* --- when a packet leaves (relay_pace.c)
- * -------------------------------------------------------------------------------------------- */
+/* --- when a packet leaves (relay_pace.c) -------------------------------------------------------------------------------------- */
 
 struct relay_pace {
     int64_t delay_ns;
@@ -69,7 +67,7 @@ int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t 
  * counts. */
 uint32_t relay_wire_bytes(const unsigned char *packet, uint32_t length);
 
-/* --- one direction (relay_line.c) --------------------------------------------------------------------------------------------------- */
+/* --- one direction (relay_line.c) --------------------------------------------------------------------------------------------- */
 
 enum { RELAY_VNET_HEADER = 10 }; /* struct virtio_net_hdr, in front of each frame */
 struct relay_line {
@@ -92,8 +90,7 @@ void relay_line_take(struct relay_line *line, struct relay_packet *packet, const
                      unsigned char *spare);
 void relay_line_count(struct relay_line *line, uint32_t length, int64_t late_ns); /* a packet was written */
 
-/* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c)
- * ----------------------------------- */
+/* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c) ----------------------------- */
 
 struct relay_heap {
     int *direction;       /* [count], heap order */
@@ -110,14 +107,12 @@ static inline int relay_heap_first(const struct relay_heap *heap)
     return heap->count > 0 ? heap->direction[0] : -1;
 }
 
-/* --- lateness (relay_lateness.c)
- * ---------------------------------------------------------------------------------------------------- */
+/* --- lateness (relay_lateness.c) ---------------------------------------------------------------------------------------------- */
 
 unsigned relay_lateness_bucket(int64_t lateness_ns);
 int64_t relay_lateness_bucket_end_ns(unsigned bucket); /* no lateness in the bucket is larger */
 
-/* --- wake-up bias (relay_bias.c)
- * ---------------------------------------------------------------------------------------------------- */
+/* --- wake-up bias (relay_bias.c) ---------------------------------------------------------------------------------------------- */
 
 enum { RELAY_IDLE_CLASSES = 12, RELAY_BIAS_MAX_NS = 300000 };
 
@@ -143,8 +138,7 @@ void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t l
 void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns);
 int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns);
 
-/* --- scheduling (relay_priority.c)
- * -------------------------------------------------------------------------------------------------- */
+/* --- scheduling (relay_priority.c) -------------------------------------------------------------------------------------------- */
 
 struct relay_priority {
     bool allowed, realtime;

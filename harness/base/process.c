@@ -152,8 +152,8 @@ int process_confirm(const char *path, struct process *process, int *report_fd, s
 
 int process_spawn(const struct process_spec *spec, struct process *process, struct err *err)
 {
-    struct process started;
-    int report_fd;
+    struct process started = PROCESS_NONE;
+    int report_fd = -1;
     int result = process_begin(spec, &started, &report_fd, err);
     if (result == 0)
         result = process_confirm(spec->path, &started, &report_fd, err);

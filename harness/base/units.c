@@ -194,7 +194,7 @@ static int parse(const struct quantity *quantity, const char *text, wide minimum
 static int parse_signed(const struct quantity *quantity, const char *text, int64_t minimum, int64_t maximum, int64_t *value,
                         struct err *err)
 {
-    wide parsed;
+    wide parsed = 0;
     int status = parse(quantity, text, minimum, maximum, &parsed, err);
     if (status == 0)
         *value = (int64_t)parsed;
@@ -204,7 +204,7 @@ static int parse_signed(const struct quantity *quantity, const char *text, int64
 static int parse_unsigned(const struct quantity *quantity, const char *text, uint64_t minimum, uint64_t maximum, uint64_t *value,
                           struct err *err)
 {
-    wide parsed;
+    wide parsed = 0;
     int status = parse(quantity, text, (wide)minimum, (wide)maximum, &parsed, err);
     if (status == 0)
         *value = (uint64_t)parsed;

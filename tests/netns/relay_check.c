@@ -28,8 +28,7 @@ __attribute__((format(printf, 2, 3))) static void check(bool good, const char *f
     failures += !good;
 }
 
-/* --- numbered datagrams
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- numbered datagrams ------------------------------------------------------------------------------------------------------- */
 
 struct numbered {
     uint32_t sender, number;
@@ -168,8 +167,7 @@ static void check_accounts(const struct rig *rig, int links, const struct receiv
           (unsigned long long)dropped);
 }
 
-/* --- the tests
- * --------------------------------------------------------------------------------------------------------------------- */
+/* --- the tests ---------------------------------------------------------------------------------------------------------------- */
 
 static struct rig_spec delayed(int hosts, int64_t delay_ns)
 {
