@@ -12,25 +12,11 @@
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "netem/netem_qdisc.h"
 #include "netem/netlink.h"
-
-static void assert_bytes(const void *bytes, const char *expected)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; *expected; expected++) {
-        if (*expected == ' ')
-            continue;
-        char found[3];
-        snprintf(found, sizeof(found), "%02x", byte[i++]);
-        if (found[0] != expected[0] || found[1] != expected[1])
-            fail_msg("byte %zu is %s, expected %.2s", i - 1, found, expected);
-        expected++;
-    }
-}
+#include "tests/unit/bytes.h"
 
 static struct nl_msg *finish(struct nl_msg *message)
 {

@@ -8,25 +8,9 @@
 #include "agents/collectives/ring_allreduce.h"
 #include "agents/scheme.h"
 #include "base/err.h"
+#include "tests/unit/scheme_rig.h"
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
-
-static struct scheme_setup setup_of(const char *scheme, int workers, size_t count, double segment)
-{
-    struct scheme_setup setup = {.scheme = scheme_find(scheme),
-                                 .workers = workers,
-                                 .parameter_count = count,
-                                 .learning_rate = 0.125,
-                                 .rounds = 1,
-                                 .values_carried = true,
-                                 .seed = 1};
-    assert_non_null(setup.scheme);
-    if (setup.scheme->param_count > 0)
-        setup.values[0] = segment;
-    setup.servers = scheme_servers(setup.scheme, workers, setup.values);
-    setup.nodes = workers + setup.servers;
-    return setup;
-}
 
 static void test_table(void **state)
 {
@@ -45,13 +29,13 @@ static void test_table(void **state)
             assert_true(param->name && param->help && param->minimum <= param->standard && param->standard <= param->maximum);
         }
         for (int workers = 1; workers <= 5; workers++) {
-            struct scheme_setup setup = setup_of(scheme->name, workers, 10, 0);
+            struct scheme_setup setup = scheme_setup_of(scheme->name, workers, 10, 0);
             for (int a = 0; a < setup.nodes; a++)
                 for (int b = 0; b < setup.nodes; b++)
                     assert_int_equal(scheme_talks(&setup, a, b), a != b && scheme_talks(&setup, b, a));
         }
     }
-    struct scheme_setup ring = setup_of("ring", 5, 10, 0), server = setup_of("ps-sync", 5, 10, 0);
+    struct scheme_setup ring = scheme_setup_of("ring", 5, 10, 0), server = scheme_setup_of("ps-sync", 5, 10, 0);
     assert_int_equal(ring.nodes, 5);
     assert_int_equal(server.nodes, 6);
     assert_true(scheme_talks(&ring, 4, 0) && scheme_talks(&ring, 2, 3) && !scheme_talks(&ring, 0, 2));
@@ -62,12 +46,12 @@ static void test_ring_refuses_bad_segments(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct scheme_setup setup = setup_of("ring", 4, 1000, 3);
+    struct scheme_setup setup = scheme_setup_of("ring", 4, 1000, 3);
     assert_int_equal(setup.scheme->check(&setup, &err), -ERR_USAGE);
     assert_non_null(strstr(err.text, "segment"));
-    setup = setup_of("ring", 1000, (size_t)3000000000, 4);
+    setup = scheme_setup_of("ring", 1000, (size_t)3000000000, 4);
     assert_int_equal(setup.scheme->check(&setup, &err), -ERR_USAGE);
-    setup = setup_of("ring", 1000, (size_t)3000000000, 0);
+    setup = scheme_setup_of("ring", 1000, (size_t)3000000000, 0);
     assert_int_equal(setup.scheme->check(&setup, &err), 0);
 }
 

@@ -9,6 +9,7 @@
 #include "agents/collectives/ring_allreduce.h"
 #include "base/cleanup.h"
 #include "tests/unit/memory_world.h"
+#include "tests/unit/scheme_rig.h"
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
 
@@ -17,23 +18,6 @@ static const int worker_counts[] = {1, 2, 3, 5, 8};
 static const size_t float_counts[] = {1, 2, 7, 1000};
 enum { WORKER_COUNTS = sizeof(worker_counts) / sizeof(worker_counts[0]) };
 enum { FLOAT_COUNTS = sizeof(float_counts) / sizeof(float_counts[0]) };
-
-static struct scheme_setup setup_of(const char *scheme, int workers, size_t count, double segment)
-{
-    struct scheme_setup setup = {.scheme = scheme_find(scheme),
-                                 .workers = workers,
-                                 .parameter_count = count,
-                                 .learning_rate = 0.125,
-                                 .rounds = ROUNDS,
-                                 .values_carried = true,
-                                 .seed = 1};
-    assert_non_null(setup.scheme);
-    if (setup.scheme->param_count > 0)
-        setup.values[0] = segment;
-    setup.servers = scheme_servers(setup.scheme, workers, setup.values);
-    setup.nodes = workers + setup.servers;
-    return setup;
-}
 
 /* ---- sums of whole numbers: exact in any order ---- */
 
@@ -114,7 +98,8 @@ static struct memory_world_settings hostile(const struct scheme_setup *setup, ui
 
 static void run_exact(const char *scheme, int workers, size_t count, double segment, uint64_t seed)
 {
-    struct scheme_setup setup = setup_of(scheme, workers, count, segment);
+    struct scheme_setup setup = scheme_setup_of(scheme, workers, count, segment);
+    setup.rounds = ROUNDS;
     assert_true(!setup.scheme->check || setup.scheme->check(&setup, NULL) == 0);
     struct exact exact = {.setup = &setup};
     struct memory_world_settings settings = hostile(&setup, seed);
@@ -233,7 +218,8 @@ static int owner_of_chunk(const struct scheme_setup *setup, size_t i)
 static void run_learning(const char *scheme, int workers, double segment, int (*first_worker)(const struct scheme_setup *, size_t))
 {
     enum { COUNT = 1003 };
-    struct scheme_setup setup = setup_of(scheme, workers, COUNT, segment);
+    struct scheme_setup setup = scheme_setup_of(scheme, workers, COUNT, segment);
+    setup.rounds = ROUNDS;
     float expected[COUNT], one_process[COUNT], initial[COUNT];
     initial_values(initial, COUNT);
     reference(&setup, first_worker, expected);
@@ -268,7 +254,8 @@ static void test_models_equal_one_process(void **state)
 static void test_spans(void **state)
 {
     (void)state;
-    struct scheme_setup setup = setup_of("ring", 4, 4000, 500); /* chunks of 1,000 floats in 8 segments */
+    struct scheme_setup setup = scheme_setup_of("ring", 4, 4000, 500); /* chunks of 1,000 floats in 8 segments */
+    setup.rounds = ROUNDS;
     struct exact exact = {.setup = &setup};
     struct memory_world_settings settings = {
         .setup = &setup, .seed = 3, .later_limit = 2, .context = &exact, .gradient = whole_gradient};
@@ -282,7 +269,8 @@ static void test_spans(void **state)
         assert_in_range(result.spans[SPAN_WAIT], 1, ROUNDS);
         assert_int_equal(result.sent_messages, ROUNDS * 6 * 8);
     }
-    struct scheme_setup server_setup = setup_of("ps-sync", 4, 1000, 0);
+    struct scheme_setup server_setup = scheme_setup_of("ps-sync", 4, 1000, 0);
+    server_setup.rounds = ROUNDS;
     exact.setup = settings.setup = &server_setup;
     cleanup(memory_world_cleanup) struct memory_world *server = memory_world_new(&settings);
     memory_world_run(server);
@@ -296,7 +284,8 @@ static void test_spans(void **state)
 
 static void run_foreign(const char *scheme, int source, int destination, struct message_header header, size_t length)
 {
-    struct scheme_setup setup = setup_of(scheme, 3, 300, 100);
+    struct scheme_setup setup = scheme_setup_of(scheme, 3, 300, 100);
+    setup.rounds = ROUNDS;
     struct exact exact = {.setup = &setup};
     uint8_t payload[4096] = {0};
     for (uint64_t seed = 0; seed < 8; seed++) {

@@ -14,26 +14,11 @@
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "netem/netlink.h"
 #include "netem/tbf.h"
-
-/* "0400aabb" for the bytes; spaces are for reading only. */
-static void assert_bytes(const void *bytes, const char *expected)
-{
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; *expected; expected++) {
-        if (*expected == ' ')
-            continue;
-        char found[3];
-        snprintf(found, sizeof(found), "%02x", byte[i++]);
-        if (found[0] != expected[0] || found[1] != expected[1])
-            fail_msg("byte %zu is %s, expected %.2s", i - 1, found, expected);
-        expected++;
-    }
-}
+#include "tests/unit/bytes.h"
 
 static struct nl_msg *message_for(uint64_t rate_bps)
 {
