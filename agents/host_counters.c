@@ -1,12 +1,12 @@
 /* host_counters.c: what the kernel counts about this agent: TCP timeouts of its namespace, private memory. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agents/agent_internal.h"
 #include "base/cleanup.h"
+#include "base/units.h"
 
 enum { TEXT_BYTES = 32768 };
 
@@ -34,6 +34,13 @@ static bool read_text(int fd, char text[static TEXT_BYTES])
     return length > 0;
 }
 
+/* What does not read as a count is unknown, like a kernel without it. */
+static uint64_t number(const char *word)
+{
+    uint64_t value = 0;
+    return units_parse_unsigned(word, 0, UINT64_MAX, &value, NULL) == 0 ? value : 0;
+}
+
 /* /proc/net/netstat: a line of names, then a line of values, both starting with "TcpExt:". */
 static uint64_t find_in_columns(char *text, const char *group, const char *name)
 {
@@ -46,7 +53,7 @@ static uint64_t find_in_columns(char *text, const char *group, const char *name)
     char *name_word = strtok_r(names, " ", &name_rest), *value_word = strtok_r(values, " \n", &value_rest);
     while (name_word && value_word) {
         if (strcmp(name_word, name) == 0)
-            return strtoull(value_word, NULL, 10);
+            return number(value_word);
         name_word = strtok_r(NULL, " ", &name_rest);
         value_word = strtok_r(NULL, " \n", &value_rest);
     }
@@ -59,10 +66,17 @@ uint64_t host_counters_timeouts(const struct host_counters *counters)
     return read_text(counters->netstat_fd, text) ? find_in_columns(text, "TcpExt:", "TCPTimeouts") : 0;
 }
 
+/* /proc/PID/smaps_rollup: "Private_Dirty:      1234 kB". */
 static uint64_t kilobytes(const char *text, const char *key)
 {
     const char *found = strstr(text, key);
-    return found ? strtoull(found + strlen(key), NULL, 10) << 10 : 0;
+    if (!found)
+        return 0;
+    found += strlen(key);
+    found += strspn(found, " ");
+    char word[24];
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(found, " \n"), found);
+    return number(word) << 10;
 }
 
 uint64_t host_counters_private_bytes(const struct host_counters *counters)

@@ -13,7 +13,7 @@
 /* ---- plain values: stored by the member's type ---- */
 static void store_value(const struct campaign_field *field, double value, struct settings *settings)
 {
-    char *place = (char *)settings + field->offset;
+    void *place = (char *)settings + field->offset;
     switch (field->store) {
     case STORE_INT:
     case STORE_ENUM:
@@ -39,7 +39,7 @@ static void store_value(const struct campaign_field *field, double value, struct
 
 static double stored_value(const struct campaign_field *field, const struct settings *settings)
 {
-    const char *place = (const char *)settings + field->offset;
+    const void *place = (const char *)settings + field->offset;
     switch (field->store) {
     case STORE_INT:
     case STORE_ENUM:
@@ -192,7 +192,7 @@ static void schema_string(const struct campaign_field *field, struct json *json)
     }
 }
 
-const struct field_operations *campaign_field_operations(const struct campaign_field *field)
+static const struct field_operations *operations_of(enum field_type type)
 {
     static const struct field_operations plain = {read_plain, spell_plain, allowed_plain, schema_plain, false, false, NULL};
     static const struct field_operations seed = {read_seed, spell_seed, allowed_seed, schema_seed, false, false, NULL};
@@ -210,5 +210,20 @@ const struct field_operations *campaign_field_operations(const struct campaign_f
         [FIELD_OVERRIDES] = &campaign_overrides_operations,
     };
     static_assert(sizeof(table) / sizeof(table[0]) == FIELD_TYPE_COUNT, "one row a type");
-    return table[field->type];
+    return table[type];
+}
+
+const struct field_operations *campaign_field_operations(const struct campaign_field *field)
+{
+    return operations_of(field->type);
+}
+
+bool campaign_field_is_name_key(const char *key)
+{
+    for (int type = 0; type < FIELD_TYPE_COUNT; type++) {
+        const char *name_key = operations_of((enum field_type)type)->name_key;
+        if (name_key && strcmp(name_key, key) == 0)
+            return true;
+    }
+    return false;
 }

@@ -12,7 +12,6 @@
 struct arena;
 struct err;
 struct json;
-struct scheme;
 struct text;
 struct yaml_value;
 
@@ -121,6 +120,7 @@ struct field_operations {
 };
 void campaign_fields_markdown(struct text *out); /* the table in docs/campaign-file.md; campaign_dump.c */
 const struct field_operations *campaign_field_operations(const struct campaign_field *field);
+bool campaign_field_is_name_key(const char *key); /* of any type's composite values: "name", "distribution" */
 /* The rows of campaign_special.c and campaign_scheme.c. */
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
     campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations;
@@ -129,7 +129,6 @@ int campaign_read_link_change(const struct reader *reader, const struct yaml_val
                               const char *const *others, size_t other_count, struct link_change *change);
 void campaign_spell_link_change(const struct link_change *change, const char *comma, struct text *out); /* without braces */
 void campaign_schema_link(bool with_back, struct json *json); /* members of open properties */
-struct value_rule campaign_parameter_rule(const struct scheme *scheme, int parameter);
 
 /* ---- a campaign while it is read ---- */
 enum { AXES_MAX = 32, CELLS_MAX = 10000, TRIALS_MAX = 1000000 };

@@ -16,7 +16,7 @@ static const enum value_type type_of_unit[] = {
     [PARAM_NUMBER] = VALUE_NUMBER, [PARAM_CHOICE] = VALUE_CHOICE, [PARAM_BOOL] = VALUE_BOOL,
 };
 
-struct value_rule campaign_parameter_rule(const struct scheme *scheme, int parameter)
+static struct value_rule parameter_rule(const struct scheme *scheme, int parameter)
 {
     const struct param *param = &scheme->params[parameter];
     return (struct value_rule){
@@ -68,7 +68,7 @@ static int read_parameters(const struct reader *reader, const struct scheme *sch
         int parameter = find_parameter(reader, scheme, child, key);
         if (parameter < 0)
             return parameter;
-        struct value_rule rule = campaign_parameter_rule(scheme, parameter);
+        struct value_rule rule = parameter_rule(scheme, parameter);
         const char *full = arena_printf(reader->arena, "%s.%s", key, child->key);
         int status = campaign_read_value(reader, child, full, &rule, &choice->values[parameter]);
         if (status < 0)
@@ -118,7 +118,7 @@ static bool spell_scheme(const struct campaign_field *field, const struct settin
     }
     text_printf(out, "{name: %s", scheme->name);
     for (int i = 0; i < scheme->param_count; i++) {
-        struct value_rule rule = campaign_parameter_rule(scheme, i);
+        struct value_rule rule = parameter_rule(scheme, i);
         text_printf(out, ", %s: ", scheme->params[i].name);
         campaign_spell_value(&rule, settings->scheme.values[i], out);
     }
@@ -154,7 +154,7 @@ static void schema_scheme(const struct campaign_field *field, struct json *json)
         json_string(json, "const", scheme->name);
         json_end_object(json);
         for (int p = 0; p < scheme->param_count; p++) {
-            struct value_rule rule = campaign_parameter_rule(scheme, p);
+            struct value_rule rule = parameter_rule(scheme, p);
             json_begin_object(json, scheme->params[p].name);
             json_string(json, "description", scheme->params[p].help);
             campaign_schema_value(&rule, json);

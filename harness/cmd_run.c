@@ -29,8 +29,6 @@
 #include "results/store.h"
 #include "results/summary.h"
 
-static const char *const color_choices[] = {"auto", "always", "never", NULL};
-
 struct run_options {
     const char *db, *only;
     int world, engine, color;
@@ -83,7 +81,7 @@ static const struct option_row run_rows[] = {
     {.name = "color",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct run_options, color),
-     .choices = color_choices,
+     .choices = colour_names,
      .value_name = "WHEN",
      .help = "auto, always or never; NO_COLOR is honoured"},
     {0},
@@ -286,9 +284,10 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
 static int print_result(struct run *run, struct err *err)
 {
     cleanup(text_free) struct text text = {0};
-    int result = run->options.json ? summary_json(run->store, run->campaign_id, run->db_path, &text, err)
-                                   : summary_table(run->store, run->campaign_id,
-                                                   progress_colour(color_choices[run->options.color], STDOUT_FILENO), &text, err);
+    int result = run->options.json
+                     ? summary_json(run->store, run->campaign_id, run->db_path, &text, err)
+                     : summary_table(run->store, run->campaign_id,
+                                     progress_colour((enum colour_mode)run->options.color, STDOUT_FILENO), &text, err);
     if (result < 0)
         return result;
     fputs(text.bytes ? text.bytes : "", stdout);
@@ -322,7 +321,7 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
         count += wanted(run, run->plan.trials[t].cell);
         seconds += cell_seconds[run->plan.trials[t].cell];
     }
-    progress_begin(&run->progress, &run->plan, count, seconds, run->options.quiet, color_choices[run->options.color]);
+    progress_begin(&run->progress, &run->plan, count, seconds, run->options.quiet, (enum colour_mode)run->options.color);
     int result = open_store(run, argc, argv, err);
     int left_out = 0;
     if (result == 0)

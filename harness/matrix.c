@@ -37,7 +37,7 @@ static void add_rendering(const struct yaml_value *value, struct text *out)
         return;
     }
     const struct yaml_value *child = value->first;
-    bool is_named = child && child->key && (strcmp(child->key, "name") == 0 || strcmp(child->key, "distribution") == 0);
+    bool is_named = child && child->key && campaign_field_is_name_key(child->key);
     if (is_named) {
         add_rendering(child, out);
         child = child->next;

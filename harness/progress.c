@@ -13,24 +13,24 @@
 
 enum { BAR_CELLS = 24 };
 
-bool progress_colour(const char *colour_mode, int fd)
+const char *const colour_names[COLOUR_COUNT + 1] = {[COLOUR_AUTO] = "auto", [COLOUR_ALWAYS] = "always", [COLOUR_NEVER] = "never"};
+
+bool progress_colour(enum colour_mode mode, int fd)
 {
-    if (strcmp(colour_mode, "always") == 0)
-        return true;
-    if (strcmp(colour_mode, "never") == 0)
-        return false;
+    if (mode != COLOUR_AUTO)
+        return mode == COLOUR_ALWAYS;
     const char *no_colour = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     return !(no_colour && no_colour[0]) && isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 void progress_begin(struct progress *progress, const struct plan *plan, int trial_count, double seconds_total, bool quiet,
-                    const char *colour_mode)
+                    enum colour_mode colour)
 {
     *progress = (struct progress){
         .quiet = quiet,
         .terminal = isatty(STDERR_FILENO),
-        .colour = progress_colour(colour_mode, STDERR_FILENO),
+        .colour = progress_colour(colour, STDERR_FILENO),
         .plan = plan,
         .trial_count = trial_count,
         .seconds_total = seconds_total > 0 ? seconds_total : 1,

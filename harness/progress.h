@@ -9,6 +9,9 @@
 #include "harness/trial.h"
 #include "schemas/plan.h"
 
+enum colour_mode { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER, COLOUR_COUNT };
+extern const char *const colour_names[COLOUR_COUNT + 1]; /* NULL-terminated */
+
 struct progress {
     bool quiet, terminal, colour;
     const struct plan *plan;
@@ -20,10 +23,10 @@ struct progress {
     int trials_done;
 };
 
-/* colour_mode: "auto", "always" or "never". */
-bool progress_colour(const char *colour_mode, int fd);
+/* What is written to `fd` is coloured: in COLOUR_AUTO on terminals that know colours, unless NO_COLOR is set. */
+bool progress_colour(enum colour_mode mode, int fd);
 void progress_begin(struct progress *progress, const struct plan *plan, int trial_count, double seconds_total, bool quiet,
-                    const char *colour_mode);
+                    enum colour_mode colour);
 void progress_stage(struct progress *progress, const char *what); /* "measuring links" */
 void progress_trial(struct progress *progress, const struct trial_plan *trial, double seconds);
 void progress_rounds(void *progress, uint32_t rounds_done);

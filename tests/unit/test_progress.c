@@ -32,7 +32,7 @@ static const struct trial_outcome failed = {.status = TRIAL_FAILED, .reason = "n
 static void show_campaign(bool quiet)
 {
     struct progress progress;
-    progress_begin(&progress, &plan, 3, 30, quiet, "never"); /* --only left 3 of 12 */
+    progress_begin(&progress, &plan, 3, 30, quiet, COLOUR_NEVER); /* --only left 3 of 12 */
     progress_stage(&progress, "measuring 4 links");
     const struct trial_outcome *const outcomes[] = {&good, &degraded, &failed};
     for (int i = 0; i < 3; i++) {
@@ -128,20 +128,20 @@ static void colour_is_as_asked(void **state)
     assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
-    assert_true(progress_colour("always", pipe_fds[1]));
-    assert_false(progress_colour("never", slave));
-    assert_false(progress_colour("auto", pipe_fds[1]));
-    assert_true(progress_colour("auto", slave));
+    assert_true(progress_colour(COLOUR_ALWAYS, pipe_fds[1]));
+    assert_false(progress_colour(COLOUR_NEVER, slave));
+    assert_false(progress_colour(COLOUR_AUTO, pipe_fds[1]));
+    assert_true(progress_colour(COLOUR_AUTO, slave));
     setenv("NO_COLOR", "", 1); /* set and empty does not count */
-    assert_true(progress_colour("auto", slave));
+    assert_true(progress_colour(COLOUR_AUTO, slave));
     setenv("NO_COLOR", "1", 1);
-    assert_false(progress_colour("auto", slave));
-    assert_true(progress_colour("always", slave));
+    assert_false(progress_colour(COLOUR_AUTO, slave));
+    assert_true(progress_colour(COLOUR_ALWAYS, slave));
     unsetenv("NO_COLOR");
     setenv("TERM", "dumb", 1);
-    assert_false(progress_colour("auto", slave));
+    assert_false(progress_colour(COLOUR_AUTO, slave));
     unsetenv("TERM");
-    assert_false(progress_colour("auto", slave));
+    assert_false(progress_colour(COLOUR_AUTO, slave));
     close(pipe_fds[0]);
     close(pipe_fds[1]);
     close(master);
