@@ -31,9 +31,8 @@ int agent_node_make(struct agent_setup *setup, struct loop *loop, struct arena *
         .rounds = control->rounds,
         .spans_wanted = agent_setup_spans(setup),
         .evaluate_every = control->evaluate_every,
-        .snapshot_floats = workload_real(node->workload) && (control->node == 0 || setup->role == ROLE_SERVER)
-                               ? setup->scheme.parameter_count
-                               : 0,
+        .snapshot_floats =
+            workload_real(node->workload) && (control->node == 0 || setup->role == ROLE_SERVER) ? setup->scheme.parameter_count : 0,
     };
     int result = recorder_init(&node->recorder, &recorder, err);
     if (result < 0)

@@ -51,7 +51,8 @@ static size_t count_parameters(const struct workload_settings *workload, int hid
 {
     int width[WIDTHS_MAX];
     size_t offset[WIDTHS_MAX];
-    return offset[plan_layers(workload, hidden_count, width, offset)];
+    const int layers = plan_layers(workload, hidden_count, width, offset);
+    return offset[layers];
 }
 
 static int create(const struct workload_settings *workload, int hidden_count, const struct dataset *dataset, int maximum_batch,

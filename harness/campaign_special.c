@@ -67,7 +67,7 @@ static const struct value_rule kind_rule = {.type = VALUE_CHOICE, .choices = dis
 
 static double *parameter_place(const struct parameter *parameter, struct distribution *distribution)
 {
-    return (double *)((char *)distribution + parameter->offset);
+    return (void *)((char *)distribution + parameter->offset);
 }
 
 static void list_parameters(enum distribution_kind kind, struct text *out)

@@ -85,7 +85,7 @@ struct ring_allreduce_layout ring_allreduce_layout(int size, size_t count, size_
 {
     size_t chunk_bytes = (count / (size_t)size + (count % (size_t)size != 0)) * sizeof(float);
     size_t segments;
-    if (segment_bytes > 0) {
+    if (segment_bytes >= sizeof(float)) {
         size_t whole = segment_bytes / sizeof(float) * sizeof(float);
         segments = (chunk_bytes + whole - 1) / whole;
     } else {

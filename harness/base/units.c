@@ -87,7 +87,7 @@ static struct found found_text(const char *text)
 {
     struct found found;
     size_t length = 0;
-    for (; text[length] && length < 60; length++)
+    for (; length < 60 && text[length]; length++)
         found.text[length] = (unsigned char)text[length] < 0x20 || text[length] == 0x7f ? '?' : text[length];
     if (text[length]) {
         while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
