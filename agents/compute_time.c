@@ -158,8 +158,3 @@ double compute_time_mean(const struct distribution *distribution)
 {
     return table[distribution->kind].mean(distribution);
 }
-
-double compute_time_cdf(const struct distribution *distribution, double ns)
-{
-    return 1.0 - table[distribution->kind].above(distribution, ns);
-}

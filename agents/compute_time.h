@@ -9,8 +9,7 @@
 /* Nanoseconds; 0 for DISTRIBUTION_MEASURED. The draw of (seed, worker, step) is the same in every cell and world. */
 double compute_time_draw(const struct distribution *distribution, uint64_t seed, uint32_t worker, uint64_t step);
 double compute_time_sample(const struct distribution *distribution, struct rng *rng);
-double compute_time_mean(const struct distribution *distribution);           /* INFINITY for pareto with shape <= 1 */
-double compute_time_cdf(const struct distribution *distribution, double ns); /* P(X <= ns) */
+double compute_time_mean(const struct distribution *distribution); /* INFINITY for pareto with shape <= 1 */
 /* E[max(X, floor)_{k:n}] for n independent draws, k from 1, worker i slowed by factors[i] (NULL: all 1), by numeric integration;
  * closed form for the exponential without factors and floor: (H_n - H_{n-k}) mean. */
 double compute_time_order_mean(const struct distribution *distribution, int k, int n, const double *factors, double floor_ns);

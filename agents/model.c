@@ -21,11 +21,6 @@ struct model *model_new(const struct workload_settings *workload, const struct d
     return model;
 }
 
-size_t model_parameter_count(const struct model *model)
-{
-    return model->parameter_count;
-}
-
 size_t model_parameter_count_of(const struct workload_settings *workload)
 {
     return table[workload->model]->parameter_count(workload);

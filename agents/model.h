@@ -19,8 +19,7 @@ struct model;
  * gradients allocate nothing. */
 struct model *model_new(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch,
                         struct arena *arena, struct err *err);
-size_t model_parameter_count(const struct model *model);
-/* The same without data: for plans and predictions. Inputs and classes are the data set's. */
+/* Floats of the model; needs no data: for plans and predictions, too. Inputs and classes are the data set's. */
 size_t model_parameter_count_of(const struct workload_settings *workload);
 /* Layers as ranges of parameters, in the order in which backward finishes them (last layer first). */
 int model_part_count(const struct model *model);

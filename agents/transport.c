@@ -228,11 +228,6 @@ int transport_start(struct transport *transport, struct err *err)
     return 0;
 }
 
-bool transport_connected(const struct transport *transport, int peer)
-{
-    return transport->connections[peer].fd >= 0;
-}
-
 unsigned transport_hello_of(const struct transport *transport, int peer)
 {
     return transport->connections[peer].hello_flags;

@@ -81,7 +81,6 @@ void transport_attach(struct transport *transport, int peer, int fd, unsigned he
 /* bytes must not change until on_taken(). False: the queue to that peer is full and nothing was queued. */
 bool transport_send(struct transport *transport, int peer, const struct message_header *header, const void *bytes, size_t length,
                     void *cookie);
-bool transport_connected(const struct transport *transport, int peer); /* has a connection, and it is not lost */
 /* Shows the message that was held to on_header again and goes on. Harmless when none is held. */
 void transport_resume(struct transport *transport, int peer);
 /* The message whose payload is being read, or NULL. */

@@ -109,11 +109,6 @@ int namespaces_new_network(int *fd, struct err *err)
     return 0;
 }
 
-int namespaces_enter_network(int fd, struct err *err)
-{
-    return setns(fd, CLONE_NEWNET) < 0 ? err_set_errno(err, ERR_HOST, errno, "cannot enter a network namespace") : 0;
-}
-
 int namespaces_sysctl(const char *name, const char *value, bool required, struct err *err)
 {
     char path[128];

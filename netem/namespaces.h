@@ -22,7 +22,6 @@ int namespaces_settle(const struct namespaces_owner *owner, struct err *err);
 
 /* Leaves the process in a new, empty network namespace held by *fd. */
 int namespaces_new_network(int *fd, struct err *err);
-int namespaces_enter_network(int fd, struct err *err);
 
 /* Writes /proc/sys/NAME of the current namespaces. A setting that this kernel does not have is an error only when `required`. */
 int namespaces_sysctl(const char *name, const char *value, bool required, struct err *err);

@@ -73,19 +73,11 @@ int netlink_open(struct netlink **netlink, struct err *err)
     return 0;
 }
 
-void netlink_close(struct netlink *netlink)
-{
-    if (!netlink)
-        return;
-    if (netlink->socket)
-        nl_socket_free(netlink->socket);
-    free(netlink);
-}
-
 void netlink_cleanup(struct netlink **netlink)
 {
-    netlink_close(*netlink);
-    *netlink = NULL;
+    if (*netlink && (*netlink)->socket)
+        nl_socket_free((*netlink)->socket);
+    free_pointer(netlink);
 }
 
 static ssize_t receive(struct netlink *netlink)

@@ -25,8 +25,7 @@ enum { PSCHED_TICK_NS = 64 }; /* the unit of qdisc times: the kernel's PSCHED_SH
 
 /* In the calling thread's current network namespace. */
 int netlink_open(struct netlink **netlink, struct err *err);
-void netlink_close(struct netlink *netlink);
-void netlink_cleanup(struct netlink **netlink); /* for cleanup() */
+void netlink_cleanup(struct netlink **netlink); /* closes it; for cleanup() */
 
 struct netlink_device {
     int index;

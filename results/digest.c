@@ -25,24 +25,19 @@ struct digest *digest_new(void)
     return digest;
 }
 
-void digest_free(struct digest *digest)
-{
-    free(digest);
-}
-
 void digest_cleanup(struct digest **digest)
 {
-    digest_free(steal_pointer(digest));
+    free_pointer(digest);
 }
 
-void digest_add_bytes(struct digest *digest, const void *bytes, size_t length)
+static void add_bytes(struct digest *digest, const void *bytes, size_t length)
 {
     sha256_update(&digest->context, length, bytes);
 }
 
 void digest_add_text(struct digest *digest, const char *text)
 {
-    digest_add_bytes(digest, text, strlen(text) + 1);
+    add_bytes(digest, text, strlen(text) + 1);
 }
 
 void digest_add_integer(struct digest *digest, int64_t value)
@@ -50,7 +45,7 @@ void digest_add_integer(struct digest *digest, int64_t value)
     uint8_t bytes[8];
     for (int i = 0; i < 8; i++)
         bytes[i] = (uint8_t)((uint64_t)value >> (8 * i));
-    digest_add_bytes(digest, bytes, sizeof(bytes));
+    add_bytes(digest, bytes, sizeof(bytes));
 }
 
 void digest_add_integers(struct digest *digest, const int64_t *values, size_t count)
@@ -83,6 +78,6 @@ void digest_hex(struct digest *digest, char hex[static DIGEST_HEX_BYTES])
 void digest_of_text(const char *text, char hex[static DIGEST_HEX_BYTES])
 {
     cleanup(digest_cleanup) struct digest *digest = digest_new();
-    digest_add_bytes(digest, text, strlen(text));
+    add_bytes(digest, text, strlen(text));
     digest_hex(digest, hex);
 }

@@ -9,11 +9,9 @@ enum { DIGEST_HEX_BYTES = 65 }; /* with the NUL */
 
 struct digest;
 
-struct digest *digest_new(void); /* out of memory ends the process */
-void digest_free(struct digest *digest);
+struct digest *digest_new(void);                               /* out of memory ends the process */
 void digest_cleanup(struct digest **digest);                   /* for cleanup() */
 void digest_add_text(struct digest *digest, const char *text); /* its NUL included, so that "a" "bc" is not "ab" "c" */
-void digest_add_bytes(struct digest *digest, const void *bytes, size_t length);
 void digest_add_integer(struct digest *digest, int64_t value); /* eight bytes, little-endian */
 void digest_add_integers(struct digest *digest, const int64_t *values, size_t count);
 void digest_add_real(struct digest *digest, double value);                 /* its bits, little-endian; one pattern for every NaN */

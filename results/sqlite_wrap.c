@@ -264,7 +264,7 @@ int sql_next(struct sql_statement *statement, struct err *err)
     return result;
 }
 
-bool sql_is_null(struct sql_statement *statement, int column)
+static bool is_null(struct sql_statement *statement, int column)
 {
     return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
 }
@@ -276,7 +276,7 @@ int64_t sql_integer(struct sql_statement *statement, int column)
 
 double sql_real(struct sql_statement *statement, int column)
 {
-    return sql_is_null(statement, column) ? NAN : sqlite3_column_double(statement->handle, column);
+    return is_null(statement, column) ? NAN : sqlite3_column_double(statement->handle, column);
 }
 
 const char *sql_text(struct sql_statement *statement, int column)

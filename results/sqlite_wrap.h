@@ -46,7 +46,6 @@ int64_t sql_last_row_id(const struct sql *sql);
 int sql_changes(const struct sql *sql);
 
 int sql_next(struct sql_statement *statement, struct err *err); /* 1: a row; 0: no more; negative: failed */
-bool sql_is_null(struct sql_statement *statement, int column);
 int64_t sql_integer(struct sql_statement *statement, int column);
 double sql_real(struct sql_statement *statement, int column);      /* NAN for NULL */
 const char *sql_text(struct sql_statement *statement, int column); /* NULL for NULL; valid until the next sql_next() */

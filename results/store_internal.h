@@ -41,8 +41,6 @@ struct store {
 /* The statement of a row, started: put its values in the order of the columns in store_rows.c. NULL on failure. */
 struct sql_statement *store_row(struct store *store, enum row_kind kind, struct err *err);
 
-int store_prediction(struct store *store, int64_t trial_id, const char *basis, const struct prediction *prediction,
-                     struct err *err);
 int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err);
 int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_nodes_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);

@@ -65,6 +65,33 @@ static int store_nodes(struct store *store, int64_t trial_id, const struct trial
     return 0;
 }
 
+static int store_prediction(struct store *store, int64_t trial_id, const char *basis, const struct prediction *prediction,
+                            struct err *err)
+{
+    if (!prediction)
+        return 0;
+    bool defined = prediction->available && prediction->round_ns > 0 && prediction->round_ns < 9e18;
+    const char *reason = prediction->available   ? "the formula gave no finite time"
+                         : prediction->reason[0] ? prediction->reason
+                                                 : "this scheme has no prediction";
+    struct sql_statement *row = store_row(store, ROW_PREDICTION, err);
+    if (!row)
+        return -ERR_HOST;
+    sql_put_integer(row, trial_id);
+    sql_put_text(row, basis);
+    sql_put_text(row, prediction->method);
+    const double parts[] = {prediction->round_ns, prediction->compute_ns, prediction->latency_ns, prediction->bandwidth_ns,
+                            prediction->reduce_ns};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (defined)
+            sql_put_ns(row, parts[i]);
+        else
+            sql_put_null(row);
+    }
+    sql_put_text(row, defined ? NULL : reason);
+    return sql_run(row, err);
+}
+
 int store_trial_begin(struct store *store, const struct trial_begin *begin, int64_t *trial_id, struct err *err)
 {
     char uuid[UUID_BYTES], seed[24];
@@ -102,32 +129,6 @@ int store_trial_begin(struct store *store, const struct trial_begin *begin, int6
         return -ERR_HOST;
     *trial_id = id;
     return 0;
-}
-
-int store_prediction(struct store *store, int64_t trial_id, const char *basis, const struct prediction *prediction, struct err *err)
-{
-    if (!prediction)
-        return 0;
-    bool defined = prediction->available && prediction->round_ns > 0 && prediction->round_ns < 9e18;
-    const char *reason = prediction->available   ? "the formula gave no finite time"
-                         : prediction->reason[0] ? prediction->reason
-                                                 : "this scheme has no prediction";
-    struct sql_statement *row = store_row(store, ROW_PREDICTION, err);
-    if (!row)
-        return -ERR_HOST;
-    sql_put_integer(row, trial_id);
-    sql_put_text(row, basis);
-    sql_put_text(row, prediction->method);
-    const double parts[] = {prediction->round_ns, prediction->compute_ns, prediction->latency_ns, prediction->bandwidth_ns,
-                            prediction->reduce_ns};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (defined)
-            sql_put_ns(row, parts[i]);
-        else
-            sql_put_null(row);
-    }
-    sql_put_text(row, defined ? NULL : reason);
-    return sql_run(row, err);
 }
 
 /* SHA-256 over the content: what happened, without identities and wall times. The names of the columns are part of it, so that a

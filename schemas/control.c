@@ -12,13 +12,13 @@ static const struct wire_field span_fields[] = {
     WIRE_FIELD(span_record, end_ns, WIRE_I64, "ns after the trial's start"),
     WIRE_FIELD(span_record, bytes, WIRE_U64, "payload or touched bytes"),
 };
-const struct wire_table span_record_table = WIRE_TABLE(span_record, span_fields);
+static const struct wire_table span_record_table = WIRE_TABLE(span_record, span_fields);
 
 static const struct wire_field round_fields[] = {
     WIRE_FIELD(round_record, round, WIRE_U32, "round, warm-up included"),
     WIRE_FIELD(round_record, held_ns, WIRE_I64, "ns after the trial's start when the node held the new model"),
 };
-const struct wire_table round_record_table = WIRE_TABLE(round_record, round_fields);
+static const struct wire_table round_record_table = WIRE_TABLE(round_record, round_fields);
 
 static const struct wire_field evaluation_fields[] = {
     WIRE_FIELD(evaluation_record, round, WIRE_U32, "after this many rounds"),
@@ -27,7 +27,7 @@ static const struct wire_field evaluation_fields[] = {
     WIRE_FIELD(evaluation_record, accuracy, WIRE_F64, "share of samples, 0 to 1"),
     WIRE_FIELD(evaluation_record, sample_count, WIRE_U64, "samples evaluated"),
 };
-const struct wire_table evaluation_record_table = WIRE_TABLE(evaluation_record, evaluation_fields);
+static const struct wire_table evaluation_record_table = WIRE_TABLE(evaluation_record, evaluation_fields);
 
 static const struct wire_field counter_fields[] = {
     WIRE_FIELD(node_counters, overruns, WIRE_U64, "compute spans whose real work took longer than drawn"),
@@ -48,7 +48,7 @@ static const struct wire_field counter_fields[] = {
     WIRE_FIELD(node_counters, peak_rss_bytes, WIRE_U64, "peak resident memory"),
     WIRE_FIELD(node_counters, private_bytes, WIRE_U64, "private dirty memory at the end"),
 };
-const struct wire_table node_counters_table = WIRE_TABLE(node_counters, counter_fields);
+static const struct wire_table node_counters_table = WIRE_TABLE(node_counters, counter_fields);
 
 static const struct wire_field layer_fields[] = {WIRE_FIELD(control_layer, width, WIRE_U32, "units of a hidden layer")};
 static const struct wire_table layer_table = WIRE_TABLE(control_layer, layer_fields);

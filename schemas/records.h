@@ -52,6 +52,4 @@ struct node_counters {
     uint64_t peak_rss_bytes, private_bytes;
 };
 
-extern const struct wire_table span_record_table, round_record_table, evaluation_record_table, node_counters_table;
-
 #endif

@@ -22,8 +22,7 @@ void log_set_prefix(const char *prefix)
 
 void log_message(enum log_level level, const char *format, ...)
 {
-    static const char *const labels[] = {
-        [LOG_ERROR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_NOTE] = "", [LOG_DEBUG] = "debug: "};
+    static const char *const labels[] = {[LOG_ERROR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_DEBUG] = "debug: "};
     if (level > highest_level)
         return;
     int saved_errno = errno;

@@ -1,15 +1,15 @@
-/* log.h: what goes to standard error: warnings and, with -v, what the program does. Never used on a measured path. */
+/* log.h: what goes to standard error: errors, warnings, and for whoever works on laggard itself, how long its steps took. Never used
+ * on a measured path. */
 #ifndef LAGGARD_BASE_LOG_H
 #define LAGGARD_BASE_LOG_H
 
-enum log_level { LOG_ERROR, LOG_WARNING, LOG_NOTE, LOG_DEBUG };
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_DEBUG };
 
 void log_set_level(enum log_level level); /* default LOG_WARNING */
 void log_set_prefix(const char *prefix);  /* "laggard" or "laggard-agent w3"; kept by reference */
 void log_message(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define log_error(...) log_message(LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
-#define log_note(...) log_message(LOG_NOTE, __VA_ARGS__)
 #define log_debug(...) log_message(LOG_DEBUG, __VA_ARGS__)
 
 #endif

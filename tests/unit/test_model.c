@@ -57,7 +57,7 @@ static struct fixture set_up(const struct workload_settings *workload)
     fixture.data = arena_copy(fixture.arena, &data, sizeof(data));
     fixture.model = model_new(workload, fixture.data, BATCH, fixture.arena, &err);
     assert_non_null(fixture.model);
-    fixture.count = model_parameter_count(fixture.model);
+    fixture.count = fixture.model->parameter_count;
     fixture.parameters = arena_new_array(fixture.arena, float, fixture.count);
     fixture.gradient = arena_new_array(fixture.arena, float, fixture.count);
     struct rng rng = rng_stream(5, 0, 0, RNG_MODEL);
