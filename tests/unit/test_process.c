@@ -210,7 +210,7 @@ static void leaving_the_scope_kills_and_reaps(void **state)
     pid_t pid;
     {
         cleanup(process_end) struct process process = PROCESS_NONE;
-        start_shell("while :; do sleep 1000; done", (struct process_spec){0}, &process);
+        start_shell("exec sleep 1000", (struct process_spec){0}, &process);
         pid = process.pid;
         struct pollfd poll_fd = {.fd = process.pidfd, .events = POLLIN};
         assert_int_equal(poll(&poll_fd, 1, 0), 0); /* it runs */
