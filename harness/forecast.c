@@ -37,7 +37,8 @@ static struct leg leg_over(const struct forecast *forecast, int end)
     const struct direction *asked = &topology->links[link].direction[side];
     struct leg leg = {
         .latency_ns = (double)asked->delay_ns,
-        .bytes_per_second = asked->rate_bps ? (double)asked->rate_bps / 8 * topology_payload_share(topology->mtu, asked->framing) : INFINITY,
+        .bytes_per_second =
+            asked->rate_bps ? (double)asked->rate_bps / 8 * topology_payload_share(topology->mtu, asked->framing) : INFINITY,
     };
     if (forecast->checks && forecast->checks[link].direction[side].measured) {
         const struct direction_check *check = &forecast->checks[link].direction[side];

@@ -197,7 +197,8 @@ int64_t impairment_jitter_ns(struct impairment *state)
     return scaled(state->jitter_ns, state->table.entries[at]);
 }
 
-/* --- corruption ---------------------------------------------------------------------------------------------------------------------- */
+/* --- corruption
+ * ---------------------------------------------------------------------------------------------------------------------- */
 
 static uint16_t folded_sum(const unsigned char *bytes, uint32_t length)
 {

@@ -2,17 +2,19 @@
  * reordering. Pure and repeatable: the same seed gives the n-th packet of a direction the same fate in every run.
  *
  * Theory of operation. Both engines follow one set of rules, the kernel's where it has them: probabilities are counted in units of
- * 2^-32; a packet is first duplicated, then lost, then corrupted, then sent at once (reordered) or delayed by delay + jitter; a duplicate
- * goes through all but the first on its own.
+ * 2^-32; a packet is first duplicated, then lost, then corrupted, then sent at once (reordered) or delayed by delay + jitter; a
+ * duplicate goes through all but the first on its own.
  *
- * Two of netem's rules are not followed, since they do not give what was asked. Its correlated loss is an average of draws, which moves
- * the rate (5 % asked with a correlation of 25 % loses 0.2 %): loss p with correlation c is the two-state chain that goes from keeping to
- * losing with probability p (1 - c) and back with (1 - p)(1 - c); it loses p of all packets, each loss has the correlation c with the one
- * before, and netem can be told it as a Gilbert-Elliott model. Its correlated jitter takes the low bits of such an average, which have no
- * correlation at all: here normal numbers z' = c z + sqrt(1 - c^2) e choose the place in the table, and engine netem has to be refused.
+ * Two of netem's rules are not followed, since they do not give what was asked. Its correlated loss is an average of draws, which
+ * moves the rate (5 % asked with a correlation of 25 % loses 0.2 %): loss p with correlation c is the two-state chain that goes
+ * from keeping to losing with probability p (1 - c) and back with (1 - p)(1 - c); it loses p of all packets, each loss has the
+ * correlation c with the one before, and netem can be told it as a Gilbert-Elliott model. Its correlated jitter takes the low bits
+ * of such an average, which have no correlation at all: here normal numbers z' = c z + sqrt(1 - c^2) e choose the place in the
+ * table, and engine netem has to be refused.
  *
- * Jitter comes from one table of quantiles a distribution, which the relay draws from and netem is sent: entry i of n is the quantile
- * (i + 1/2) / n of the distribution with mean 0 and standard deviation 1 (uniform: from -1 to 1), in units of 1/8192, cut off at 4. */
+ * Jitter comes from one table of quantiles a distribution, which the relay draws from and netem is sent: entry i of n is the
+ * quantile (i + 1/2) / n of the distribution with mean 0 and standard deviation 1 (uniform: from -1 to 1), in units of 1/8192, cut
+ * off at 4. */
 #ifndef LAGGARD_NETEM_IMPAIRMENT_H
 #define LAGGARD_NETEM_IMPAIRMENT_H
 
@@ -26,7 +28,8 @@
 struct err;
 struct text;
 
-/* --- tables of quantiles (impairment_table.c) --------------------------------------------------------------------------------------- */
+/* --- tables of quantiles (impairment_table.c)
+ * --------------------------------------------------------------------------------------- */
 
 enum {
     IMPAIRMENT_TABLE_SIZE = 4096,
@@ -43,11 +46,12 @@ struct impairment_table impairment_table_for(const struct impairments *asked);
 int impairment_rank(double normal, int size);
 /* The quantile of a distribution (not JITTER_TABLE) in units of the jitter, not cut off; 0 < probability < 1. */
 double impairment_quantile(enum jitter_kind distribution, double probability);
-/* A table as text: whole numbers from -32768 to 32767 with white space between, '#' starts a comment, as in iproute2's *.dist. Returns
- * the number of entries (at least 1), or a negative code with a sentence that names the line. */
+/* A table as text: whole numbers from -32768 to 32767 with white space between, '#' starts a comment, as in iproute2's *.dist.
+ * Returns the number of entries (at least 1), or a negative code with a sentence that names the line. */
 int impairment_table_parse(const char *text, size_t length, int16_t entries[IMPAIRMENT_TABLE_MOST], struct err *err);
 
-/* --- what was asked ------------------------------------------------------------------------------------------------------------------ */
+/* --- what was asked
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 bool impairment_asked(const struct impairments *asked); /* anything at all */
 bool impairment_any_loss(const struct impairments *asked);
@@ -62,7 +66,8 @@ uint32_t impairment_probability(double probability);                /* as netem 
 /* The two-state chain that stands for this loss; p 0: none, or random loss without correlation. */
 struct gilbert_elliott impairment_bursts(const struct impairments *asked);
 
-/* --- one direction's state ----------------------------------------------------------------------------------------------------------- */
+/* --- one direction's state
+ * ----------------------------------------------------------------------------------------------------------- */
 
 struct impairment {
     struct rng rng;
@@ -83,8 +88,8 @@ int64_t impairment_jitter_ns(struct impairment *state); /* to be added to the de
 /* The seed for netem's own generator, which takes one where the kernel is new enough. */
 uint64_t impairment_netem_seed(uint64_t seed, uint32_t link, uint32_t direction);
 
-/* Flips one bit behind the Ethernet header of a packet (virtio_net_hdr and frame). A checksum that was left to the device is filled in
- * before, so that the receiver finds it wrong. Of a packet that is still to be cut into segments, a bit of the IP header. */
+/* Flips one bit behind the Ethernet header of a packet (virtio_net_hdr and frame). A checksum that was left to the device is filled
+ * in before, so that the receiver finds it wrong. Of a packet that is still to be cut into segments, a bit of the IP header. */
 void impairment_flip_bit(struct impairment *state, unsigned char *packet, uint32_t length);
 
 #endif

@@ -1,12 +1,13 @@
 /* netem/impairment_table.c: tables of quantiles, from which jitter is drawn.
  *
- * Formulas, for a probability u (the quantile function of each distribution, shifted and scaled to mean 0 and standard deviation 1):
+ * Formulas, for a probability u (the quantile function of each distribution, shifted and scaled to mean 0 and standard deviation
+ * 1):
  *   uniform     2u - 1 (not scaled: from -1 to 1)
  *   normal      algorithm AS 241, PPND16 (Wichura, "The percentage points of the normal distribution", Applied Statistics 37, 1988)
  *   pareto      (x - 3/2) / sqrt(3/4) with x = (1 - u)^(-1/3): shape 3, scale 1
  *   lognormal   (exp(z/2) - exp(1/8)) / sqrt((exp(1/4) - 1) exp(1/4)), z the normal quantile: sigma 1/2
- * The entries are 16 bits wide with 8192 for 1, so that what lies above 4 is cut off: 0.8 % of pareto, 0.6 % of lognormal. The mean is
- * lower for it by 0.023 and 0.006, the standard deviation 0.74 and 0.97. */
+ * The entries are 16 bits wide with 8192 for 1, so that what lies above 4 is cut off: 0.8 % of pareto, 0.6 % of lognormal. The mean
+ * is lower for it by 0.023 and 0.006, the standard deviation 0.74 and 0.97. */
 #include <math.h>
 #include <string.h>
 

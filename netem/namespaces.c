@@ -124,9 +124,9 @@ int namespaces_sysctl(const char *name, const char *value, bool required, struct
     return err_set_errno(err, ERR_HOST, -code, "cannot set %s to '%s' in a network namespace%s", name, value, remedy);
 }
 
-/* The file lives in a tmpfs that is detached again at once: the bind mount alone keeps it. Programs may be starting meanwhile, and their
- * own file or their data may lie anywhere, so nothing of theirs may be covered, not even for a moment: the kernel keeps /proc/driver as
- * a place for drivers' facts. */
+/* The file lives in a tmpfs that is detached again at once: the bind mount alone keeps it. Programs may be starting meanwhile, and
+ * their own file or their data may lie anywhere, so nothing of theirs may be covered, not even for a moment: the kernel keeps
+ * /proc/driver as a place for drivers' facts. */
 #define SCRATCH_FOLDER "/proc/driver"
 int namespaces_hosts_file(const char *text, struct err *err)
 {

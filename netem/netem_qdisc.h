@@ -8,9 +8,9 @@
  * Every message carries the complete set of settings: the kernel keeps what a change does not mention. So jitter comes with a table
  * always, uniform too, and what is off is sent as 0; only the loss model is reset by its absence.
  *
- * netem sorts packets by the time at which they are to leave, so that jitter would reorder them; but where it has a rate, a packet leaves
- * no sooner than the one in front. With jitter it gets a rate at which a packet takes less than a nanosecond: order is kept, and nothing
- * else changes. */
+ * netem sorts packets by the time at which they are to leave, so that jitter would reorder them; but where it has a rate, a packet
+ * leaves no sooner than the one in front. With jitter it gets a rate at which a packet takes less than a nanosecond: order is kept,
+ * and nothing else changes. */
 #ifndef LAGGARD_NETEM_NETEM_QDISC_H
 #define LAGGARD_NETEM_NETEM_QDISC_H
 

@@ -139,8 +139,8 @@ static int prepare(struct network *network, struct err *err)
     return 0;
 }
 
-/* What TCP must hold: the longest path's round trip at the highest rate, and the longest queue at each of its links, twice over, as the
- * window counts memory with its overhead. */
+/* What TCP must hold: the longest path's round trip at the highest rate, and the longest queue at each of its links, twice over, as
+ * the window counts memory with its overhead. */
 static uint64_t tcp_buffer_bytes(const struct topology *topology, const struct routes_longest *longest)
 {
     uint64_t rate = 0, queue = 0;

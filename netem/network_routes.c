@@ -1,10 +1,10 @@
 /* network_routes.c: gives each place the neighbours and routes that the topology's shortest paths ask of it.
  *
- * Theory of operation. A place with one link has a default route over it. Any other has routes to hosts alone: neighbouring addresses that
- * are reached the same way share a prefix, so that a ring's node needs a few dozen routes and not one a host. Several equally short ways
- * become one route with several next hops, between which the kernel chooses by a hash of addresses and ports. Beside the shortest way
- * to a neighbour stands, with a worse metric, a route over each link to it that is not that way: sockets that are bound to a link's
- * device take it, and nobody else. */
+ * Theory of operation. A place with one link has a default route over it. Any other has routes to hosts alone: neighbouring
+ * addresses that are reached the same way share a prefix, so that a ring's node needs a few dozen routes and not one a host.
+ * Several equally short ways become one route with several next hops, between which the kernel chooses by a hash of addresses and
+ * ports. Beside the shortest way to a neighbour stands, with a worse metric, a route over each link to it that is not that way:
+ * sockets that are bound to a link's device take it, and nobody else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,9 @@
 #include "netem/routes.h"
 #include "netem/topology.h"
 
-/* The ways that start at one place. A destination's set of first ends is named by the end's number, where there is one, by 2 * links + its
- * position in `shared`, where there are several, and is NO_WAY, where there is none. Destinations with one set can share a route. */
+/* The ways that start at one place. A destination's set of first ends is named by the end's number, where there is one, by 2 *
+ * links + its position in `shared`, where there are several, and is NO_WAY, where there is none. Destinations with one set can
+ * share a route. */
 enum { NO_WAY = -1, UNKNOWN = -2, OWN = -3 };
 struct ways {
     struct network *network;

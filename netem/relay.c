@@ -11,8 +11,9 @@
  * taken off the arrival, the cost of waking the receiver off the deadline. No packet leaves before it came, or more than
  * RELAY_BIAS_MAX_NS per estimate before arrival + delay.
  *
- * Invariants: a packet that was read or duplicated is in exactly one ring, or counted (packets, lost, ring_full, write_refused). A direction is in the
- * heap if and only if its ring holds packets and its port takes writes. Nothing here allocates, locks or logs once packets flow. */
+ * Invariants: a packet that was read or duplicated is in exactly one ring, or counted (packets, lost, ring_full, write_refused). A
+ * direction is in the heap if and only if its ring holds packets and its port takes writes. Nothing here allocates, locks or logs
+ * once packets flow. */
 #include "netem/relay.h"
 
 #include <errno.h>

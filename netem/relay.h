@@ -8,10 +8,10 @@
  * (relay_pace.c), so that a short message after silence takes as long as its bytes ask; no packet is held for this longer than two
  * buckets and itself take.
  *
- * Impairments (impairment.h) are decided when a packet comes, before it is kept: a lost packet takes no room, a duplicate is a packet of its own,
- * jitter is part of the deadline and keeps order as everything does, and a reordered packet is written at once, in front of those that
- * are still held. What nobody can see on a wire is not there: a large packet counts as one, so that a direction with probabilities
- * must get packets of one frame (shaping.h).
+ * Impairments (impairment.h) are decided when a packet comes, before it is kept: a lost packet takes no room, a duplicate is a
+ * packet of its own, jitter is part of the deadline and keeps order as everything does, and a reordered packet is written at once,
+ * in front of those that are still held. What nobody can see on a wire is not there: a large packet counts as one, so that a
+ * direction with probabilities must get packets of one frame (shaping.h).
  *
  * Packets in flight lie end to end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus
  * headers. Nothing is allocated afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency

@@ -59,8 +59,8 @@ struct relay_pace {
     int64_t last_ns;       /* the deadline of the packet in front */
 };
 struct relay_pace relay_pace_for(const struct relay_direction *direction);
-/* arrival + delay + jitter - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or before
- * the packet in front. */
+/* arrival + delay + jitter - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or
+ * before the packet in front. */
 int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, int64_t jitter_ns,
                                uint32_t wire_bytes);
 /* What a packet (virtio_net_hdr and frame, longer than the header) is on the wire: each segment with its own headers, as tbf
@@ -84,8 +84,8 @@ struct relay_arrival {        /* of a packet that has just been read */
     int64_t receiver_ns;      /* what the receiver will take to wake up */
     uint32_t length;
 };
-/* Takes the packet, which lies where the ring's next one goes: loses, duplicates, corrupts, sends at once or keeps it, as the line's
- * impairments will have it. `spare` has room for RELAY_PACKET_MAX. */
+/* Takes the packet, which lies where the ring's next one goes: loses, duplicates, corrupts, sends at once or keeps it, as the
+ * line's impairments will have it. `spare` has room for RELAY_PACKET_MAX. */
 void relay_line_take(struct relay_line *line, struct relay_packet *packet, const struct relay_arrival *arrival,
                      unsigned char *spare);
 void relay_line_count(struct relay_line *line, uint32_t length, int64_t late_ns); /* a packet was written */

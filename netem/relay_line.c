@@ -1,7 +1,8 @@
-/* netem/relay_line.c: what becomes of a packet that has come: lost, duplicated, corrupted, sent at once, or kept until its deadline.
+/* netem/relay_line.c: what becomes of a packet that has come: lost, duplicated, corrupted, sent at once, or kept until its
+ * deadline.
  *
- * The order of decisions is netem's (impairment.h). Each copy that is not lost is corrupted and delayed by itself. A reordered packet is
- * written here and now; a port that does not take it makes it wait like the others, in order. */
+ * The order of decisions is netem's (impairment.h). Each copy that is not lost is corrupted and delayed by itself. A reordered
+ * packet is written here and now; a port that does not take it makes it wait like the others, in order. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* netem/routes.c: Dijkstra's algorithm from each place of the core, backwards, so that one run gives every place's way to one target. */
+/* netem/routes.c: Dijkstra's algorithm from each place of the core, backwards, so that one run gives every place's way to one
+ * target. */
 #include "netem/routes.h"
 
 #include "base/arena.h"

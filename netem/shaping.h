@@ -20,9 +20,9 @@ struct shaping {
     uint32_t queue_packets;    /* 0: the queue is counted in bytes */
 };
 struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu);
-/* What else a direction asks of its sender. Where something counts or happens packet by packet on the wire (probabilities, the gaps of
- * framing l1, a queue in packets), the sender's packets must be frames: gso_max_segs 1, which binds forwarded packets too, other than
- * gso_max_size. */
+/* What else a direction asks of its sender. Where something counts or happens packet by packet on the wire (probabilities, the gaps
+ * of framing l1, a queue in packets), the sender's packets must be frames: gso_max_segs 1, which binds forwarded packets too, other
+ * than gso_max_size. */
 struct shaping shaping_for_direction(const struct direction *direction, int mtu);
 /* What a frame occupies of the rate beyond its own bytes: preamble 8, FCS 4, gap 12 with framing l1. */
 uint32_t shaping_overhead_bytes(enum framing_kind framing);

@@ -12,8 +12,8 @@ struct arena;
 struct err;
 struct text;
 
-/* Host i owns 10.64.0.1 + i, router i 10.127.255.254 - i. A process in a place's namespace may bind to its address, and to the device of
- * one of its links: then it reaches the place at the other end over exactly that link, whatever the routes prefer. */
+/* Host i owns 10.64.0.1 + i, router i 10.127.255.254 - i. A process in a place's namespace may bind to its address, and to the
+ * device of one of its links: then it reaches the place at the other end over exactly that link, whatever the routes prefer. */
 #define TOPOLOGY_FIRST_ADDRESS UINT32_C(0x0a400001)  /* 10.64.0.1 */
 #define TOPOLOGY_ROUTER_ADDRESS UINT32_C(0x0a7ffffe) /* 10.127.255.254 */
 
@@ -33,7 +33,8 @@ int topology_build_or_fault(const struct settings *settings, int workers, int se
 /* A host's own address; a router's, on its loopback device. */
 uint32_t topology_address(const struct topology *topology, int place);
 
-/* The way from host to host: the sum of the one-way delays and the narrowest rate (0: not limited) along the route (netem/routes.h). */
+/* The way from host to host: the sum of the one-way delays and the narrowest rate (0: not limited) along the route
+ * (netem/routes.h). */
 struct topology_path {
     int64_t delay_ns;
     uint64_t rate_bps;

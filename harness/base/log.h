@@ -1,5 +1,5 @@
-/* log.h: what goes to standard error: errors, warnings, and for whoever works on laggard itself, how long its steps took. Never used
- * on a measured path. */
+/* log.h: what goes to standard error: errors, warnings, and for whoever works on laggard itself, how long its steps took. Never
+ * used on a measured path. */
 #ifndef LAGGARD_BASE_LOG_H
 #define LAGGARD_BASE_LOG_H
 

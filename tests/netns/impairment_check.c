@@ -1,5 +1,6 @@
-/* impairment_check.c: TAP. The relay's impairments on real packets: every decision is the one that the random stream gives, what is sent
- * is delivered or counted, order is kept unless asked otherwise, and TCP's data arrives right whatever happens to its packets. */
+/* impairment_check.c: TAP. The relay's impairments on real packets: every decision is the one that the random stream gives, what is
+ * sent is delivered or counted, order is kept unless asked otherwise, and TCP's data arrives right whatever happens to its packets.
+ */
 #include "tests/netns/relay_rig.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ __attribute__((format(printf, 2, 3))) static void check(bool good, const char *f
     failures += !good;
 }
 
-/* --- datagrams ----------------------------------------------------------------------------------------------------------------------- */
+/* --- datagrams
+ * ----------------------------------------------------------------------------------------------------------------------- */
 
 struct receiver {
     int fd;
@@ -111,7 +113,8 @@ static void check_accounts(const struct rig *rig)
           (unsigned long long)(c->ring_full + c->write_refused));
 }
 
-/* --- the tests ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the tests
+ * ----------------------------------------------------------------------------------------------------------------------- */
 
 static void loss(const char *what, struct impairments asked, double share, double spread)
 {

@@ -33,7 +33,8 @@ static void assert_share(uint64_t count, uint64_t of, double probability)
                  NORMAL_99 * deviation);
 }
 
-/* --- tables -------------------------------------------------------------------------------------------------------------------------- */
+/* --- tables
+ * -------------------------------------------------------------------------------------------------------------------------- */
 
 static void quantiles_are_the_closed_forms(void **state)
 {
@@ -165,7 +166,8 @@ static void a_table_from_a_file(void **state)
     assert_int_equal(impairment_jitter_most_ns(&asked), 32767000);
 }
 
-/* --- probabilities ------------------------------------------------------------------------------------------------------------------- */
+/* --- probabilities
+ * ------------------------------------------------------------------------------------------------------------------- */
 
 static void shares_are_as_asked(void **state)
 {
@@ -196,7 +198,8 @@ static void shares_are_as_asked(void **state)
     }
 }
 
-/* Losses in either state and moves between them are binomial, each by itself; how long a state lasts and what is lost in all follows. */
+/* Losses in either state and moves between them are binomial, each by itself; how long a state lasts and what is lost in all
+ * follows. */
 static void gilbert_elliott_moves_and_loses_as_asked(void **state)
 {
     (void)state;
@@ -289,7 +292,8 @@ static void an_engine_is_needed_for_any_of_them(void **state)
     }
 }
 
-/* --- corruption ---------------------------------------------------------------------------------------------------------------------- */
+/* --- corruption
+ * ---------------------------------------------------------------------------------------------------------------------- */
 
 enum { HEADER = sizeof(struct virtio_net_hdr), ETHERNET = 14, UDP_AT = 34, FRAME = 64 };
 

@@ -57,7 +57,8 @@ static void the_complete_set_is_sent(void **state)
     nlmsg_free(message);
 }
 
-/* --- against tc ---------------------------------------------------------------------------------------------------------------------- */
+/* --- against tc
+ * ---------------------------------------------------------------------------------------------------------------------- */
 
 enum { OPTIONS_MOST = 128, PARAMETERS = sizeof(struct tc_netem_qopt), ATTRIBUTES = 15 };
 
@@ -79,7 +80,8 @@ static struct nlattr *attributes_behind(const void *options)
     return (struct nlattr *)((char *)(uintptr_t)options + PARAMETERS);
 }
 
-/* Everything that tc sends for a setting is in our message too, byte by byte; what is there beyond is the rest of the complete set. */
+/* Everything that tc sends for a setting is in our message too, byte by byte; what is there beyond is the rest of the complete set.
+ */
 static void assert_as_tc(const struct netem_setting *setting, const char *tc_options)
 {
     _Alignas(8) unsigned char expected[OPTIONS_MOST];

@@ -1,4 +1,5 @@
-/* test_relay_line.c: what the relay does with a packet that has come, without devices: lost, duplicated, corrupted, sent at once. */
+/* test_relay_line.c: what the relay does with a packet that has come, without devices: lost, duplicated, corrupted, sent at once.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

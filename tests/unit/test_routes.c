@@ -208,7 +208,8 @@ static void floyd_warshall(const struct topology *topology, struct reference *be
             }
 }
 
-/* Along every choice of every first end the sums must come out as the best, so that each of them is a shortest way and a walk ends. */
+/* Along every choice of every first end the sums must come out as the best, so that each of them is a shortest way and a walk ends.
+ */
 static void check_pair(const struct topology *topology, const struct reference *best, int from, int to)
 {
     int64_t delay_ns = 0, links = 0;
