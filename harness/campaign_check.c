@@ -45,13 +45,9 @@ static int check_unused(const struct cell_check *check)
         memcpy(workload->layers, empty.layers, sizeof(workload->layers));
         workload->layer_count = 0;
     }
-    if (!campaign_field_used(campaign_field_find("topology.bottleneck"), check->settings))
-        check->settings->bottleneck = NULL;
-    if (!campaign_field_used(campaign_field_find("topology.racks"), check->settings)) {
-        check->settings->racks = 0;
-        check->settings->oversubscription = 0;
-        check->settings->uplink = NULL;
-    }
+    for (int i = 0; i < campaign_field_count; i++)
+        if (campaign_fields[i].shapes != 0 && !campaign_field_used(&campaign_fields[i], check->settings))
+            memset((char *)check->settings + campaign_fields[i].offset, 0, campaign_fields[i].bytes);
     return 0;
 }
 

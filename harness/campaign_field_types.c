@@ -208,6 +208,9 @@ static const struct field_operations *operations_of(enum field_type type)
         [FIELD_JITTER_TABLE] = &campaign_jitter_table_operations,
         [FIELD_LINK] = &campaign_link_operations,
         [FIELD_OVERRIDES] = &campaign_overrides_operations,
+        [FIELD_NAMES] = &campaign_names_operations,
+        [FIELD_GRAPH_LINKS] = &campaign_links_operations,
+        [FIELD_MATRIX] = &campaign_matrix_operations,
     };
     static_assert(sizeof(table) / sizeof(table[0]) == FIELD_TYPE_COUNT, "one row a type");
     return table[type];

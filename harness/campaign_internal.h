@@ -77,6 +77,9 @@ enum field_type {
     FIELD_JITTER_TABLE,
     FIELD_LINK,
     FIELD_OVERRIDES,
+    FIELD_NAMES,
+    FIELD_GRAPH_LINKS,
+    FIELD_MATRIX,
     FIELD_TYPE_COUNT
 };
 enum field_store { STORE_INT, STORE_ENUM, STORE_INT64, STORE_UINT64, STORE_DOUBLE, STORE_BOOL, STORE_STRING, STORE_SPECIAL };
@@ -123,7 +126,8 @@ const struct field_operations *campaign_field_operations(const struct campaign_f
 bool campaign_field_is_name_key(const char *key); /* of any type's composite values: "name", "distribution" */
 /* The rows of campaign_special.c and campaign_scheme.c. */
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
-    campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations;
+    campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations,
+    campaign_names_operations, campaign_links_operations, campaign_matrix_operations;
 /* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys ---- */
 int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,
                               const char *const *others, size_t other_count, struct link_change *change);

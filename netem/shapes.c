@@ -11,8 +11,8 @@
 #include "base/err.h"
 
 static int (*const rows[])(struct shape *shape, struct err *err) = {
-    [SHAPE_STAR] = shape_star,         [SHAPE_RING] = shape_ring, [SHAPE_MESH] = shape_mesh,
-    [SHAPE_DUMBBELL] = shape_dumbbell, [SHAPE_TREE] = shape_tree,
+    [SHAPE_STAR] = shape_star, [SHAPE_RING] = shape_ring,   [SHAPE_MESH] = shape_mesh,   [SHAPE_DUMBBELL] = shape_dumbbell,
+    [SHAPE_TREE] = shape_tree, [SHAPE_GRAPH] = shape_graph, [SHAPE_SITES] = shape_sites,
 };
 static_assert(sizeof(rows) / sizeof(rows[0]) == SHAPE_COUNT, "one row a shape");
 
@@ -25,6 +25,14 @@ int shape_fail(struct shape *shape, struct err *err, const char *path, int index
     va_end(arguments);
     *shape->fault = (struct topology_fault){.path = path, .index = index};
     return err_set(err, ERR_USAGE, "%s", sentence);
+}
+
+int shape_find_place(const struct shape *shape, const char *name)
+{
+    for (int i = 0; i < shape->place_count; i++)
+        if (strcmp(shape->places[i].name, name) == 0)
+            return i;
+    return -1;
 }
 
 int shape_add_router(struct shape *shape, const char *name)
@@ -116,9 +124,8 @@ static int override_link(struct shape *shape, const struct link_override *overri
 static int override_node(struct shape *shape, const struct link_override *override, int position, struct err *err)
 {
     int found = index_of(override->node, shape->hosts);
-    for (int i = 0; i < shape->place_count && found < 0; i++)
-        if (strcmp(shape->places[i].name, override->node) == 0)
-            found = i;
+    if (found < 0)
+        found = shape_find_place(shape, override->node);
     if (found < 0)
         return shape_fail(shape, err, "topology.overrides", position,
                           "there is no node '%.80s': here the nodes are %s to %s, indexes 0 to %d", override->node,

@@ -25,6 +25,8 @@ struct shape {
     struct topology_fault *fault; /* never NULL */
 };
 
+/* The place of that name, or -1. */
+int shape_find_place(const struct shape *shape, const char *name);
 /* Returns the place. */
 int shape_add_router(struct shape *shape, const char *name);
 /* A link like topology.link, changed (NULL: not). `name` NULL: made of the two places' names; a second link of that name gets a number. */
@@ -41,6 +43,8 @@ int shape_ring(struct shape *shape, struct err *err);
 int shape_mesh(struct shape *shape, struct err *err);
 int shape_dumbbell(struct shape *shape, struct err *err);
 int shape_tree(struct shape *shape, struct err *err);
+int shape_graph(struct shape *shape, struct err *err);
+int shape_sites(struct shape *shape, struct err *err);
 
 /* Runs the settings' row, then the overrides. */
 int shape_build(struct shape *shape, struct err *err);

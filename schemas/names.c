@@ -9,7 +9,7 @@
 
 TABLE(world_names, WORLD_COUNT, "emulated", "virtual");
 TABLE(engine_names, ENGINE_COUNT, "auto", "netem", "relay", "none");
-TABLE(shape_names, SHAPE_COUNT, "star", "ring", "mesh", "dumbbell", "tree");
+TABLE(shape_names, SHAPE_COUNT, "star", "ring", "mesh", "dumbbell", "tree", "graph", "sites");
 TABLE(model_names, MODEL_COUNT, "softmax", "mlp", "synthetic");
 TABLE(dataset_names, DATASET_COUNT, "fashion-mnist");
 TABLE(jitter_names, JITTER_COUNT, "uniform", "normal", "pareto", "lognormal", "table");

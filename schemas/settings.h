@@ -36,6 +36,24 @@ struct link_override {
     struct link_change change; /* with `node`, back is the direction towards it */
 };
 
+struct name_list {
+    const char *const *names;
+    int count;
+};
+struct graph_link {
+    const char *name; /* NULL: made of the two ends' names */
+    const char *from, *to;
+    struct link_change change;
+};
+struct graph_link_list {
+    const struct graph_link *links;
+    int count;
+};
+struct site_matrix { /* from the site of the row to that of the column; ns or bits a second */
+    const double *cells;
+    int size; /* of a row; 0: not set */
+};
+
 /* A distribution of compute times. Only the members that the kind names are meaningful. */
 struct distribution {
     enum distribution_kind kind;
@@ -85,6 +103,13 @@ struct settings {
     const struct link_change *uplink;      /* tree: each rack's link to the core; NULL: like the others */
     int racks;                             /* tree */
     double oversubscription;               /* tree: what a rack's hosts can send over what its uplink carries; 0: not set */
+    struct name_list hosts;                /* graph: node i runs on the i-th; empty: hosts are called like the nodes */
+    struct name_list routers;              /* graph */
+    struct graph_link_list links;          /* graph */
+    struct name_list sites;                /* sites */
+    struct name_list placement;            /* sites: of each node; empty: in order and evenly */
+    struct site_matrix latency;            /* sites */
+    struct site_matrix rate;               /* sites; not set: unlimited */
     const struct link_override *overrides; /* in order, the last one wins */
     int override_count;
     int workers;

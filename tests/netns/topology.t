@@ -43,6 +43,15 @@ like "$out" '^datagram w0 w3 links 3 asked_us 5000 ' "dumbbell: there"
 like "$out" '^datagram w3 w0 links 3 asked_us 10000 ' "dumbbell: and back"
 network tree 5 7 '{shape: tree, racks: 2, link: {rate: 100mbit, delay: 2ms}, oversubscription: 4}'
 like "$out" '^datagram w0 w4 links 4 asked_us 8000 ' "tree: over both uplinks"
+network graph 3 6 '{shape: graph, link: {rate: 100mbit, delay: 2ms}, hosts: [a, b, c, idle], routers: [core], links: [
+    {from: a, to: core}, {from: a, to: core}, {from: b, to: core}, {from: b, to: core, delay: 15ms}, {from: c, to: idle},
+    {from: idle, to: core, back: {delay: 4ms}}]}'
+like "$out" '^datagram w1 w0 links 2 asked_us 4000 ' "graph: the shorter of two parallel links"
+like "$out" '^link w1-core#2 0 asked_us 15000 .* ok' "graph: and the longer one is there, too"
+like "$out" '^datagram w0 w2 links 3 asked_us 8000 ' "graph: through a host without a node"
+network sites 3 6 '{shape: sites, sites: [x, y, z], link: {rate: 100mbit}, latency: [[0, 25ms, 3ms], [20ms, 0, 4ms], [3ms, 4ms, 0]]}'
+like "$out" '^datagram w0 w1 links 3 asked_us 25000 ' "sites: a pair gets what is asked, the detour over z or not"
+like "$out" '^datagram w1 w0 links 3 asked_us 20000 ' "sites: and back"
 as=as_user
 network "ring of an ordinary user" 4 4 '{shape: ring, link: {rate: 100mbit}}'
 settles_to "$before" "nothing is left"

@@ -144,6 +144,16 @@ static void assert_other_links_equal(const struct settings *a, const struct sett
     assert_changes_equal(a->bottleneck, b->bottleneck);
     assert_changes_equal(a->uplink, b->uplink);
     assert_true(a->racks == b->racks && a->oversubscription == b->oversubscription);
+    assert_true(a->hosts.count == b->hosts.count && a->routers.count == b->routers.count && a->links.count == b->links.count);
+    for (int i = 0; i < a->links.count; i++) {
+        assert_string_equal(a->links.links[i].from, b->links.links[i].from);
+        assert_string_equal(a->links.links[i].to, b->links.links[i].to);
+        assert_names_equal(a->links.links[i].name, b->links.links[i].name);
+        assert_changes_equal(&a->links.links[i].change, &b->links.links[i].change);
+    }
+    assert_true(a->sites.count == b->sites.count && a->latency.size == b->latency.size && a->rate.size == b->rate.size);
+    for (int i = 0; i < a->latency.size * a->latency.size; i++)
+        assert_true(a->latency.cells[i] == b->latency.cells[i] && (a->rate.size == 0 || a->rate.cells[i] == b->rate.cells[i]));
     assert_int_equal(a->override_count, b->override_count);
     for (int i = 0; i < a->override_count; i++) {
         assert_names_equal(a->overrides[i].link, b->overrides[i].link);

@@ -220,6 +220,53 @@ static void overrides_come_last_and_know_both_ends(void **state)
     assert_string_equal(err.text, "there is no link 'w0-router': the first one is 'w0-w1', and indexes go from 0 to 2");
 }
 
+static void graphs_name_parallel_links_and_let_idle_hosts_forward(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const char *const hosts[] = {"a", "b", "idle"}, *const routers[] = {"core"};
+    const struct graph_link links[] = {{.from = "a", .to = "core"},
+                                       {.from = "w0", .to = "core", .change.both = PATCH_DELAY(1000)},
+                                       {.from = "core", .to = "idle"},
+                                       {.from = "idle", .to = "b", .name = "last"}};
+    struct settings settings = ordinary();
+    struct topology topology;
+    settings.shape = SHAPE_GRAPH;
+    settings.hosts = (struct name_list){hosts, 3};
+    settings.routers = (struct name_list){routers, 1};
+    settings.links = (struct graph_link_list){links, 4};
+    assert_string_equal(spell_links(arena, &settings, 2, 0, &topology),
+                        "w0-core 0>3 1000000k/250us 1000000k/250us; w0-core#2 0>3 1000000k/1us 1000000k/1us; "
+                        "core-idle 3>2 1000000k/250us 1000000k/250us; last 2>1 1000000k/250us 1000000k/250us");
+    assert_int_equal(topology.host_count, 2);
+    assert_int_equal(topology.places[2].kind, PLACE_ROUTER);
+    assert_int_equal(topology_path(&topology, 0, 1).delay_ns, 501000);
+}
+
+static void sites_give_a_pair_what_the_matrix_says(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const char *const sites[] = {"x", "y", "z"};
+    const double latency[] = {0, 25e6, 3e6, 20e6, 0, 4e6, 3e6, 4e6, 0}, rate[] = {0, 1e6, 2e6, 3e6, 0, 4e6, 5e6, 6e6, 0};
+    struct settings settings = ordinary();
+    struct topology topology;
+    settings.shape = SHAPE_SITES;
+    settings.link.delay_ns = 0;
+    settings.sites = (struct name_list){sites, 3};
+    settings.latency = (struct site_matrix){latency, 3};
+    settings.rate = (struct site_matrix){rate, 3};
+    assert_string_equal(
+        spell_links(arena, &settings, 4, 0, &topology),
+        "w0-x 0>4 1000000k/0us 1000000k/0us; w1-x 1>4 1000000k/0us 1000000k/0us; "
+        "w2-y 2>5 1000000k/0us 1000000k/0us; w3-z 3>6 1000000k/0us 1000000k/0us; "
+        "x-y 4>5 1000k/25000us 3000k/20000us; x-z 4>6 2000k/3000us 5000k/3000us; y-z 5>6 4000k/4000us 6000k/4000us");
+    assert_int_equal(topology_path(&topology, 0, 2).delay_ns, 25000000); /* over z it would be 7 ms */
+    assert_int_equal(topology_path(&topology, 2, 1).delay_ns, 20000000);
+    assert_int_equal(topology_path(&topology, 2, 1).rate_bps, 3000000);
+    assert_int_equal(topology_path(&topology, 0, 1).delay_ns, 0);
+}
+
 static void payload_share(void **state)
 {
     (void)state;
@@ -303,6 +350,8 @@ int main(void)
         cmocka_unit_test(a_dumbbell_has_a_bottleneck),
         cmocka_unit_test(a_tree_has_racks_with_uplinks),
         cmocka_unit_test(overrides_come_last_and_know_both_ends),
+        cmocka_unit_test(graphs_name_parallel_links_and_let_idle_hosts_forward),
+        cmocka_unit_test(sites_give_a_pair_what_the_matrix_says),
         cmocka_unit_test(payload_share),
         cmocka_unit_test(what_cannot_work_is_refused),
         cmocka_unit_test(equal_texts_equal_networks),
