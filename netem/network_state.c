@@ -79,7 +79,9 @@ static int check_netem(struct walk *walk, int end, const struct netlink_qdisc *q
     if (netem_qdisc_parse(qdisc->options, &state, err) < 0 ||
         netem_qdisc_compare(&asked, &state, walk->network->ends[end].device.name, err) < 0)
         return -ERR_HOST;
-    walk->readback[end / ENDS].direction[(end % ENDS) ^ 1].delay_ns = state.delay_ns; /* of the direction that arrives here */
+    struct direction_readback *arriving = &walk->readback[end / ENDS].direction[(end % ENDS) ^ 1];
+    arriving->delay_ns = state.delay_ns;
+    arriving->seeded = state.seeded;
     return 0;
 }
 
@@ -152,7 +154,8 @@ int network_read_back(struct network *network, struct link_readback *readback, s
         readback[link] = (struct link_readback){.engine = network_link_engine(network, link)};
         if (readback[link].engine == ENGINE_RELAY)
             for (int d = 0; d < DIRECTIONS; d++)
-                readback[link].direction[d].delay_ns = topology->links[link].direction[d].delay_ns;
+                readback[link].direction[d] =
+                    (struct direction_readback){.delay_ns = topology->links[link].direction[d].delay_ns, .seeded = true};
     }
     for (int place = 0; place < topology->place_count; place++) {
         struct walk walk = {.network = network, .place = place, .readback = readback};

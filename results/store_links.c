@@ -75,6 +75,7 @@ static int store_readback(struct store *store, int64_t trial_id, int link, int d
     sql_put_unsigned_or_null(row, set->limit_bytes, set->rate_bps > 0);
     sql_put_unsigned(row, set->gso_max_bytes);
     sql_put_integer(row, set->delay_ns);
+    sql_put_unsigned_or_null(row, set->seeded, readback->engine != ENGINE_NONE);
     return sql_run(row, err);
 }
 

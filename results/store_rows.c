@@ -19,8 +19,8 @@ static const struct {
     [ROW_NODE] = {"node", "trial_id, node, name, role, address"},
     [ROW_LINK] = {"link", "trial_id, link, direction, name, from_node, to_node, rate_bps, delay_ns, queue_bytes, queue_packets, "
                           "framing, jitter_ns, jitter_distribution, loss_ratio, duplicate_ratio, corrupt_ratio, reorder_ratio"},
-    [ROW_LINK_READBACK] = {"link_readback",
-                           "trial_id, link, direction, engine, rate_bps, burst_bytes, limit_bytes, gso_max_bytes, delay_ns"},
+    [ROW_LINK_READBACK] =
+        {"link_readback", "trial_id, link, direction, engine, rate_bps, burst_bytes, limit_bytes, gso_max_bytes, delay_ns, seeded"},
     [ROW_LINK_CHECK] = {"link_check", "trial_id, link, direction, goodput_bps, delay_mean_ns, delay_minimum_ns, delay_maximum_ns, "
                                       "delay_sd_ns, probes_sent_count, probes_received_count, within_tolerance, reason"},
     [ROW_LINK_COUNTER] = {"link_counter", "trial_id, link, direction, packet_count, carried_bytes, queue_drop_count, "

@@ -136,6 +136,7 @@ CREATE TABLE link_readback (
     limit_bytes INTEGER,
     gso_max_bytes INTEGER NOT NULL,
     delay_ns INTEGER NOT NULL,
+    seeded INTEGER CHECK (seeded IN (0, 1)),
     PRIMARY KEY (trial_id, link, direction),
     FOREIGN KEY (trial_id, link, direction) REFERENCES link
 ) STRICT, WITHOUT ROWID;

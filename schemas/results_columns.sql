@@ -284,6 +284,7 @@ WITH shared (column_name, unit, text) AS (VALUES
 ('carried_bytes', 'bytes', 'through the engine'),
 ('queue_drop_count', 'packets', 'dropped because the queue that was asked for was full'),
 ('unasked_drop_count', 'packets', 'dropped for any other reason'),
+('seeded', '0 or 1', 'whether the impairments follow the seed of the trial; a netem before Linux 6.6 takes none. NULL without an engine'),
 ('lost_count', 'packets', 'lost as asked; engine netem counts what its own limit drops among them'),
 ('duplicated_count', 'packets', 'duplicated as asked; engine netem does not tell'),
 ('corrupted_count', 'packets', 'given a wrong bit as asked; engine netem does not tell'),

@@ -78,6 +78,7 @@ struct direction_readback { /* what the kernel says it set */
     uint64_t rate_bps, burst_bytes, limit_bytes;
     uint32_t gso_max_bytes;
     int64_t delay_ns; /* netem's; the relay's own setting */
+    bool seeded;      /* impairments follow the trial's seed: kernels before 6.6 take none */
 };
 struct link_readback {
     struct direction_readback direction[DIRECTIONS];

@@ -23,7 +23,7 @@ is "$?$(cat "$SCRATCH/stderr")" 0 "two cells run"
 is "$(settles_to "$before")" "$before" "nothing is left"
 is "$(query "$db" "SELECT group_concat(DISTINCT status) FROM trials")" finished "every trial is finished"
 is "$(query "$db" "SELECT min(check_count > 0), sum(check_failure_count) FROM node_counter JOIN node USING (trial_id, node) WHERE role = 'worker'")" "1 0" "every sum is exact, whatever happened to its packets"
-is "$(query "$db" "SELECT DISTINCT engine, asked_jitter_ns, asked_jitter_distribution, asked_duplicate_ratio, asked_corrupt_ratio, asked_reorder_ratio, asked_framing, asked_queue_packets FROM links")" "relay 200000 pareto 0.02 0.002 0.01 l1 200" "links as asked"
+is "$(query "$db" "SELECT DISTINCT engine, asked_jitter_ns, asked_jitter_distribution, asked_duplicate_ratio, asked_corrupt_ratio, asked_reorder_ratio, asked_framing, asked_queue_packets, seeded FROM links")" "relay 200000 pareto 0.02 0.002 0.01 l1 200 1" "links as asked"
 is "$(query "$db" "SELECT asked_loss_ratio, sum(lost_count) > 0, sum(duplicated_count) > 0, sum(reordered_count) > 0, sum(unasked_drop_count) FROM links GROUP BY cell ORDER BY cell")" "0.0 0 1 1 0
 0.01 1 1 1 0" "what was asked is counted, and is no drop that nobody asked for"
 is "$(query "$db" "SELECT min(packet_count > carried_bytes / 1514) FROM links")" 1 "packets are frames"
