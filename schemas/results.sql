@@ -6,7 +6,7 @@
 -- The views are the public interface; the tables may change with the schema version (PRAGMA user_version).
 
 PRAGMA application_id = 0x4c616767; -- "Lagg"
-PRAGMA user_version = 2;
+PRAGMA user_version = 1;
 
 CREATE TABLE schema_migration (
     version INTEGER PRIMARY KEY,
