@@ -6,6 +6,8 @@
 enum {
     GSO_WORTH_US = 100,  /* a burst of short messages may run this far ahead of the rate */
     TIMER_SLACK_US = 80, /* tbf's watchdog wakes up that late; what the bucket cannot hold by then is lost rate */
+    PEAK_PERCENT = 103,  /* after silence the bucket empties at this share of the rate; what a late timer loses is regained by it */
+    PEAK_SLACK_US = 16,  /* what the peak's own bucket holds beyond one packet: the usual lateness of a timer */
     GSO_MOST_BYTES = 65536,
     TCP_HEADER_ROOM = 512, /* the kernel takes its largest TCP header off gso_max_size before it counts segments */
     SEGMENTS_LEAST = 2,
@@ -41,11 +43,18 @@ struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu
     uint64_t burst = gso + bytes_in_us(rate, TIMER_SLACK_US);
     if (burst < wire)
         burst = wire;
+    uint64_t peak = (uint64_t)((unsigned __int128)rate * PEAK_PERCENT / 100);
+    uint64_t peak_burst = gso + bytes_in_us(rate, PEAK_SLACK_US);
+    if (peak_burst < wire)
+        peak_burst = wire;
+    bool peaked = gso > two_segments; /* at slow rates the bucket holds little more than one packet anyhow */
     return (struct shaping){
         .rate_bytes_per_second = rate,
         .burst_bytes = (uint32_t)at_most(burst, UINT32_MAX),
         .limit_bytes = (uint32_t)at_most(queue_bytes + burst, UINT32_MAX),
         .gso_max_bytes = (uint32_t)gso,
+        .peak_bytes_per_second = peaked ? peak : 0,
+        .peak_burst_bytes = peaked ? (uint32_t)at_most(peak_burst, UINT32_MAX) : 0,
     };
 }
 

@@ -2,7 +2,9 @@
  *
  * A GSO packet larger than the burst is cut into MTU packets by tbf (costly); a burst that holds a whole 64 KiB packet lets short
  * messages through far above the rate. So the sender's gso_max_size is lowered to about 100 us worth of the rate (at least two
- * segments, at most 64 KiB), and burst = gso_max_size + rate x 80 us of timer slack. */
+ * segments, at most 64 KiB), and burst = gso_max_size + rate x 80 us of timer slack. That bucket makes up for late timers; so that it
+ * does not pass at once after silence either, a second one (tbf's peakrate) lets out little more than one packet at a time, at the
+ * rate and 3 %. Where two segments are worth more than 100 us there is none: the bucket is small enough. */
 #ifndef LAGGARD_NETEM_SHAPING_H
 #define LAGGARD_NETEM_SHAPING_H
 
@@ -15,9 +17,11 @@ struct shaping {
     uint32_t burst_bytes;
     uint32_t limit_bytes; /* tbf's limit: queue + burst */
     uint32_t gso_max_bytes;
-    uint32_t gso_max_segments; /* 1: packets of one frame only; 0: as many as gso_max_bytes holds */
-    uint32_t overhead_bytes;   /* counted for each packet beyond its own bytes */
-    uint32_t queue_packets;    /* 0: the queue is counted in bytes */
+    uint32_t gso_max_segments;      /* 1: packets of one frame only; 0: as many as gso_max_bytes holds */
+    uint32_t overhead_bytes;        /* counted for each packet beyond its own bytes */
+    uint64_t peak_bytes_per_second; /* how fast the bucket may be emptied; 0: at once */
+    uint32_t peak_burst_bytes;
+    uint32_t queue_packets; /* 0: the queue is counted in bytes */
 };
 struct shaping shaping_for_rate(uint64_t rate_bps, uint64_t queue_bytes, int mtu);
 /* What else a direction asks of its sender. Where something counts or happens packet by packet on the wire (probabilities, the gaps

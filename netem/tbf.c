@@ -6,6 +6,7 @@
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -30,18 +31,43 @@ static uint64_t bucket_ticks(const struct shaping *shaping)
     return ticks_for((uint64_t)shaping->burst_bytes + shaping->overhead_bytes, shaping->rate_bytes_per_second);
 }
 
+static uint64_t peak_ticks(const struct shaping *shaping)
+{
+    return shaping->peak_bytes_per_second == 0
+               ? 0
+               : ticks_for((uint64_t)shaping->peak_burst_bytes + shaping->overhead_bytes, shaping->peak_bytes_per_second);
+}
+
+/* From 2^32 bytes a second on the full value goes into an attribute of its own. */
+static struct tc_ratespec rate_spec(const struct shaping *shaping, uint64_t rate)
+{
+    return (struct tc_ratespec){.cell_log = TABLE_CELL_LOG,
+                                .linklayer = TC_LINKLAYER_ETHERNET,
+                                .overhead = (unsigned short)shaping->overhead_bytes,
+                                .cell_align = (short)TABLE_NO_ALIGN,
+                                .rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate};
+}
+
+/* No table for the peak: with a link layer given, the kernel asks for none. */
+static int put_peak(struct nl_msg *message, const struct shaping *shaping)
+{
+    int code = nla_put_u32(message, TCA_TBF_PBURST, shaping->peak_burst_bytes);
+    if (shaping->peak_bytes_per_second > UINT32_MAX)
+        code |= nla_put_u64(message, TCA_TBF_PRATE64, shaping->peak_bytes_per_second);
+    return code;
+}
+
 int tbf_put(struct nl_msg *message, const struct shaping *shaping)
 {
     uint64_t rate = shaping->rate_bytes_per_second;
     struct tc_tbf_qopt parameters = {
-        .rate = {.cell_log = TABLE_CELL_LOG,
-                 .linklayer = TC_LINKLAYER_ETHERNET,
-                 .overhead = (unsigned short)shaping->overhead_bytes,
-                 .cell_align = (short)TABLE_NO_ALIGN,
-                 .rate = rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate},
+        .rate = rate_spec(shaping, rate),
         .limit = shaping->limit_bytes,
         .buffer = (uint32_t)bucket_ticks(shaping),
+        .mtu = (uint32_t)peak_ticks(shaping),
     };
+    if (shaping->peak_bytes_per_second > 0)
+        parameters.peakrate = rate_spec(shaping, shaping->peak_bytes_per_second);
     uint32_t table[TABLE_ENTRIES];
     for (unsigned i = 0; i < TABLE_ENTRIES; i++)
         table[i] = (uint32_t)ticks_for((uint64_t)(i + 1) << TABLE_CELL_LOG, rate);
@@ -53,6 +79,8 @@ int tbf_put(struct nl_msg *message, const struct shaping *shaping)
     code |= nla_put_u32(message, TCA_TBF_BURST, shaping->burst_bytes);
     if (rate > UINT32_MAX)
         code |= nla_put_u64(message, TCA_TBF_RATE64, rate);
+    if (shaping->peak_bytes_per_second > 0)
+        code |= put_peak(message, shaping);
     code |= nla_put(message, TCA_TBF_RTAB, sizeof(table), table);
     nla_nest_end(message, options);
     return code < 0 ? -1 : 0;
@@ -103,7 +131,9 @@ int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err 
     memcpy(&parameters, nla_data(attributes[TCA_TBF_PARMS]), sizeof(parameters));
     *state = (struct tbf_state){
         .rate_bytes_per_second = attributes[TCA_TBF_RATE64] ? nla_get_u64(attributes[TCA_TBF_RATE64]) : parameters.rate.rate,
+        .peak_bytes_per_second = attributes[TCA_TBF_PRATE64] ? nla_get_u64(attributes[TCA_TBF_PRATE64]) : parameters.peakrate.rate,
         .burst_ticks = parameters.buffer,
+        .peak_burst_ticks = parameters.mtu,
         .limit_bytes = parameters.limit,
         .overhead_bytes = parameters.rate.overhead,
     };
@@ -117,6 +147,11 @@ uint32_t tbf_burst_bytes(const struct tbf_state *state)
     return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
+static bool within_a_tick(uint64_t set, uint64_t asked)
+{
+    return set + 1 >= asked && set <= asked + 1;
+}
+
 int tbf_compare(const struct shaping *asked, const struct tbf_state *state, const char *device, struct err *err)
 {
     if (state->rate_bytes_per_second != asked->rate_bytes_per_second)
@@ -128,10 +163,14 @@ int tbf_compare(const struct shaping *asked, const struct tbf_state *state, cons
     if (asked->queue_packets == 0 && state->limit_bytes != asked->limit_bytes)
         return err_set(err, ERR_HOST, "device %s was asked for a queue limit of %u bytes, but the kernel set %u", device,
                        asked->limit_bytes, state->limit_bytes);
-    uint64_t ticks = bucket_ticks(asked);
-    uint64_t low = ticks > 0 ? ticks - 1 : 0;
-    if (state->burst_ticks < low || state->burst_ticks > ticks + 1)
+    if (!within_a_tick(state->burst_ticks, bucket_ticks(asked)))
         return err_set(err, ERR_HOST, "device %s was asked for a burst of %u bytes, but the kernel set %u", device,
                        asked->burst_bytes, tbf_burst_bytes(state));
+    if (state->peak_bytes_per_second != asked->peak_bytes_per_second || !within_a_tick(state->peak_burst_ticks, peak_ticks(asked)))
+        return err_set(err, ERR_HOST,
+                       "device %s was asked for a peak rate of %" PRIu64
+                       " bytes/s in bursts of %u bytes, but the kernel set %" PRIu64 " bytes/s and %u ticks",
+                       device, asked->peak_bytes_per_second, asked->peak_burst_bytes, state->peak_bytes_per_second,
+                       state->peak_burst_ticks);
     return 0;
 }

@@ -22,7 +22,8 @@ void tbf_add(struct netlink *netlink, int index, const char *device, const struc
 
 struct tbf_state { /* as the kernel reports it */
     uint64_t rate_bytes_per_second;
-    uint32_t burst_ticks, limit_bytes, overhead_bytes;
+    uint64_t peak_bytes_per_second;
+    uint32_t burst_ticks, peak_burst_ticks, limit_bytes, overhead_bytes;
 };
 /* From TCA_OPTIONS of a dump. */
 int tbf_parse(const struct nlattr *options, struct tbf_state *state, struct err *err);

@@ -16,13 +16,13 @@ enum { CHUNK = 128 * 1024, REPEATS_MOST = 9, PATIENCE_S = 20 };
 
 static inline void print_header(void)
 {
-    printf("%-48s %12s %12s %10s %10s\n", "what", "asked", "measured", "off by", "target");
+    printf("%-58s %12s %12s %10s %10s\n", "what", "asked", "measured", "off by", "target");
 }
 
 static inline void print_row(const char *what, const char *asked, const char *measured, const char *off, const char *target,
                              bool good)
 {
-    printf("%-48s %12s %12s %10s %10s  %s\n", what, asked, measured, off, target, good ? "" : "MISSED");
+    printf("%-58s %12s %12s %10s %10s  %s\n", what, asked, measured, off, target, good ? "" : "MISSED");
     fflush(stdout);
 }
 

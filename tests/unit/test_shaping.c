@@ -16,14 +16,18 @@ static void known_rates(void **state)
         struct {
             uint64_t rate_bytes_per_second;
             uint32_t burst_bytes, limit_bytes, gso_max_bytes;
+            uint64_t peak_bytes_per_second;
+            uint32_t peak_burst_bytes;
         } expected;
     } cases[] = {
-        {8000, 150000, {1000, 3710, 153710, 3512}},                     /* two segments: 2 x 1500 + 512 */
-        {10000000, 150000, {1250000, 3710, 153710, 3512}},              /* burst: on the wire, 3 x 66 more */
-        {100000000, 150000, {12500000, 4512, 154512, 3512}},            /* burst: 3,512 + 80 us */
-        {1000000000, 1500000, {125000000, 22500, 1522500, 12500}},      /* 100 us worth, and 80 us more */
-        {10000000000, 15000000, {1250000000, 165536, 15165536, 65536}}, /* 64 KiB is the most */
-        {40000000000, 60000000, {5000000000, 465536, 60465536, 65536}}, /* over 2^32 bytes a second */
+        {8000, 150000, {1000, 3710, 153710, 3512, 0, 0}},          /* two segments: 2 x 1500 + 512 */
+        {10000000, 150000, {1250000, 3710, 153710, 3512, 0, 0}},   /* burst: on the wire, 3 x 66 more */
+        {100000000, 150000, {12500000, 4512, 154512, 3512, 0, 0}}, /* burst: 3,512 + 80 us */
+        {1000000000,
+         1500000,
+         {125000000, 22500, 1522500, 12500, 128750000, 14500}}, /* 100 us worth, and 80 us more; peak 16 us more */
+        {10000000000, 15000000, {1250000000, 165536, 15165536, 65536, 1287500000, 85536}},  /* 64 KiB is the most */
+        {40000000000, 60000000, {5000000000, 465536, 60465536, 65536, 5150000000, 145536}}, /* over 2^32 bytes a second */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct shaping shaping = shaping_for_rate(cases[i].rate_bps, cases[i].queue_bytes, 1500);
@@ -31,6 +35,8 @@ static void known_rates(void **state)
         assert_int_equal(shaping.burst_bytes, cases[i].expected.burst_bytes);
         assert_int_equal(shaping.limit_bytes, cases[i].expected.limit_bytes);
         assert_int_equal(shaping.gso_max_bytes, cases[i].expected.gso_max_bytes);
+        assert_int_equal(shaping.peak_bytes_per_second, cases[i].expected.peak_bytes_per_second);
+        assert_int_equal(shaping.peak_burst_bytes, cases[i].expected.peak_burst_bytes);
     }
 }
 
@@ -48,10 +54,28 @@ static void every_packet_fits_the_burst(void **state)
             if (segments * ((uint64_t)mtus[m] + 14) < largest)
                 largest = segments * ((uint64_t)mtus[m] + 14);
             assert_true(shaping.burst_bytes + 66 >= largest);
+            if (shaping.peak_bytes_per_second > 0) {
+                assert_true(shaping.peak_burst_bytes + 66 >= largest);
+                assert_true(shaping.peak_burst_bytes <= shaping.burst_bytes);
+                assert_true(shaping.peak_bytes_per_second > shaping.rate_bytes_per_second); /* else the kernel refuses it */
+            }
             assert_true(shaping.gso_max_bytes >= 2 * (uint32_t)mtus[m] || shaping.gso_max_bytes == 65536);
             assert_true(shaping.gso_max_bytes <= 65536);
             assert_true(shaping.limit_bytes == 150000 + shaping.burst_bytes);
         }
+}
+
+/* A peak only where the bucket would let more than two segments through at once. */
+static void a_peak_begins_with_large_packets(void **state)
+{
+    (void)state;
+    struct shaping below = shaping_for_rate(280000000, 1500000, 1500), above = shaping_for_rate(282000000, 1500000, 1500);
+    assert_int_equal(below.gso_max_bytes, 3512);
+    assert_int_equal(below.peak_bytes_per_second, 0);
+    assert_int_equal(below.peak_burst_bytes, 0);
+    assert_int_equal(above.gso_max_bytes, 3525);
+    assert_int_equal(above.peak_bytes_per_second, 36307500);
+    assert_int_equal(above.peak_burst_bytes, 4089);
 }
 
 static void no_rate_no_shaping(void **state)
@@ -117,6 +141,7 @@ int main(void)
         cmocka_unit_test(known_rates),
         cmocka_unit_test(every_packet_fits_the_burst),
         cmocka_unit_test(no_rate_no_shaping),
+        cmocka_unit_test(a_peak_begins_with_large_packets),
         cmocka_unit_test(limits_do_not_wrap),
         cmocka_unit_test(default_queue),
     };

@@ -55,14 +55,15 @@ static void one_gigabit(void **state)
     (void)state;
     struct nl_msg *message = message_for(1000000000);
     const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
-    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1124);
-    assert_bytes(bytes, "64040000 " HEADER "38040280 "
+    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1132);
+    assert_bytes(bytes, "6c040000 " HEADER "40040280 "
                         "28000100 03010000 ffff0000 40597307 "
-                        "00000000 00000000 00000000 "
-                        "443b1700 fc0a0000 00000000 " /* limit 1,522,500; 2,812 ticks */
+                        "03010000 ffff0000 b091ac07 " /* 128,750,000 B/s */
+                        "443b1700 fc0a0000 df060000 " /* limit 1,522,500; 2,812 ticks; 1,759 */
                         "08000600 e4570000 "          /* 22,500 */
+                        "08000700 a4380000 "          /* 14,500 */
                         "04040200 01000000 02000000 03000000 ");
-    assert_bytes(bytes + 1124 - 4, "00010000");
+    assert_bytes(bytes + 1132 - 4, "00010000");
     nlmsg_free(message);
 }
 
@@ -72,13 +73,15 @@ static void forty_gigabit(void **state)
     (void)state;
     struct nl_msg *message = message_for(UINT64_C(40000000000));
     const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
-    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1136);
-    assert_bytes(bytes, "70040000 " HEADER "44040280 "
+    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1156);
+    assert_bytes(bytes, "84040000 " HEADER "58040280 "
                         "28000100 03010000 ffff0000 ffffffff "
-                        "00000000 00000000 00000000 "
-                        "80a19a03 ae050000 00000000 " /* limit 60,465,536; 1,454 ticks */
+                        "03010000 ffff0000 ffffffff "
+                        "80a19a03 ae050000 b9010000 " /* limit 60,465,536; 1,454 ticks; 441 */
                         "08000600 801a0700 "          /* 465,536 */
                         "0c000400 00f2052a 01000000 " /* TCA_TBF_RATE64: 5,000,000,000 */
+                        "08000700 80380200 "          /* 145,536 */
+                        "0c000500 80c3f632 01000000 " /* TCA_TBF_PRATE64: 5,150,000,000 */
                         "04040200 00000000 00000000 00000000 ");
     nlmsg_free(message);
 }
@@ -109,7 +112,11 @@ static void a_difference_is_an_error(void **state)
 {
     (void)state;
     struct shaping asked = shaping_for_rate(1000000000, 1500000, 1500);
-    const struct tbf_state right = {.rate_bytes_per_second = 125000000, .burst_ticks = 2812, .limit_bytes = 1522500};
+    const struct tbf_state right = {.rate_bytes_per_second = 125000000,
+                                    .peak_bytes_per_second = 128750000,
+                                    .burst_ticks = 2812,
+                                    .peak_burst_ticks = 1759,
+                                    .limit_bytes = 1522500};
     struct tbf_state wrong = right;
     struct err err;
     assert_int_equal(tbf_compare(&asked, &right, "l7", &err), 0);
@@ -124,6 +131,15 @@ static void a_difference_is_an_error(void **state)
     wrong = right;
     wrong.limit_bytes++;
     assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), -ERR_HOST);
+    wrong = right;
+    wrong.peak_bytes_per_second = 0;
+    assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), -ERR_HOST);
+    wrong = right;
+    wrong.peak_burst_ticks = 1700;
+    assert_int_equal(tbf_compare(&asked, &wrong, "l7", &err), -ERR_HOST);
+    assert_string_equal(err.text,
+                        "device l7 was asked for a peak rate of 128750000 bytes/s in bursts of 14500 bytes, but the kernel "
+                        "set 128750000 bytes/s and 1700 ticks");
 }
 
 static void a_report_without_parameters_is_refused(void **state)
