@@ -12,14 +12,19 @@
 #include "harness/campaign.h"
 #include "harness/commands.h"
 #include "harness/forecast.h"
+#include "harness/plan_paths.h"
 #include "netem/topology.h"
 
 struct plan_options {
-    bool json;
+    bool json, paths;
     uint64_t seed;
 };
 static const struct option_row plan_rows[] = {
     {.name = "json", .type = OPTION_FLAG, .offset = offsetof(struct plan_options, json), .help = "print one JSON document"},
+    {.name = "paths",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct plan_options, paths),
+     .help = "which way each pair of nodes takes, for stars and large networks too"},
     {.name = "seed",
      .type = OPTION_UNSIGNED,
      .offset = offsetof(struct plan_options, seed),
@@ -190,6 +195,25 @@ static void print_json(const struct plan *plan, const struct cell_forecast *fore
     text_add(out, "\n");
 }
 
+/* Of each distinct network once. */
+static void print_paths(const struct plan *plan, const struct cell_forecast *forecasts, bool all, struct text *out)
+{
+    cleanup(text_free) struct text before = {0};
+    for (int c = 0; c < plan->cell_count; c++) {
+        const struct topology *topology = &forecasts[c].topology;
+        cleanup(text_free) struct text description = {0};
+        topology_describe(topology, &description);
+        bool same = before.bytes && strcmp(before.bytes, description.bytes) == 0;
+        if (same || (topology->shape == SHAPE_STAR && !all))
+            continue;
+        text_free(&before);
+        before = (struct text){0};
+        text_add(&before, description.bytes);
+        text_printf(out, "\npaths of cell %d (%s)\n", c, plan->cells[c].label);
+        plan_paths_print(topology, all, out);
+    }
+}
+
 int cmd_plan(int argc, char **argv, struct err *err)
 {
     cleanup(arena_cleanup) struct arena *arena = arena_new();
@@ -210,8 +234,10 @@ int cmd_plan(int argc, char **argv, struct err *err)
     cleanup(text_free) struct text out = {0};
     if (options.json)
         print_json(&plan, forecasts, seconds, &out);
-    else
+    else {
         print_text(&plan, forecasts, seconds, &out);
+        print_paths(&plan, forecasts, options.paths, &out);
+    }
     fputs(out.bytes, stdout);
     return 0;
 }
