@@ -25,7 +25,7 @@ int agent_path_find(char *path, size_t size, struct err *err)
         char *slash = strrchr(own, '/');
         snprintf(path, size, "%.*s/laggard-agent", (int)(slash - own), own);
     }
-    struct stat status;
+    struct stat status = {0};
     int error = access(path, X_OK) < 0 || stat(path, &status) < 0 ? errno : 0;
     if (error == 0 && !S_ISREG(status.st_mode)) /* a folder passes access(), and exec refuses it */
         error = S_ISDIR(status.st_mode) ? EISDIR : EACCES;

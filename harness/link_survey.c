@@ -81,7 +81,7 @@ static int measure_once(struct survey_entry *entry, int interrupt_fd, struct are
 /* ERR_TRIAL: a part of this network died, which says nothing about the next one. No trial has begun yet, so in the end it is the host's. */
 int link_survey_measure(struct survey_entry *entry, int interrupt_fd, struct arena *arena, struct err *err)
 {
-    struct err local; /* a NULL err is allowed */
+    struct err local = {0}; /* a NULL err is allowed */
     err = err ? err : &local;
     int result = measure_once(entry, interrupt_fd, arena, err);
     if (result == -ERR_TRIAL) {

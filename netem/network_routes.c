@@ -5,6 +5,7 @@
  * Several equally short ways become one route with several next hops, between which the kernel chooses by a hash of addresses and
  * ports. Beside the shortest way to a neighbour stands, with a worse metric, a route over each link to it that is not that way:
  * sockets that are bound to a link's device take it, and nobody else. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ static void add_route(struct ways *ways, int set, uint32_t destination, int pref
     if (set < 0)
         return;
     bool one = set < ways->ends;
+    assert(one || ways->shared);
     const int *ends = one ? &set : &ways->shared[(set - ways->ends) * ways->degree];
     struct netlink_route route = route_over(ways, ends[0]);
     route.destination = destination;

@@ -281,7 +281,7 @@ int units_parse_number(const char *text, double minimum, double maximum, double 
 
 int units_parse_share(const char *text, double minimum, double maximum, double *value, struct err *err)
 {
-    char digits[UNITS_TEXT_BYTES];
+    char digits[UNITS_TEXT_BYTES] = "";
     size_t length = strlen(text);
     bool percent = length > 0 && length <= sizeof(digits) && text[length - 1] == '%';
     if (percent) {

@@ -44,7 +44,7 @@ struct rig {
     struct topology topology;
     struct place places[RIG_HOSTS_MOST + 1];
     struct link links[RIG_HOSTS_MOST];
-    char names[RIG_HOSTS_MOST][2][16];
+    char names[RIG_HOSTS_MOST][2][24];
     int namespace_fds[RIG_HOSTS_MOST + 1];
     int home;
     pid_t relay;
