@@ -87,8 +87,8 @@ struct scheme {
     int (*prepare)(const struct scheme_setup *setup, struct blob *blob, struct err *err);
     /* Whether these two nodes ever exchange messages (symmetric): connections are made accordingly. NULL: all pairs. */
     bool (*talks)(const struct scheme_setup *setup, int node, int peer);
-    /* How many spans a round leaves on this node at most, those of compute, send and receive included: the memory is taken before the
-     * start, and spans that do not fit degrade the trial. */
+    /* How many spans a round leaves on this node at most, those of compute, send and receive included: the memory is taken before
+     * the start, and spans that do not fit degrade the trial. */
     uint64_t (*spans_a_round)(const struct scheme_setup *setup, int node);
 
     /* On one node, all on one thread, never re-entered. Any may be NULL except start. */

@@ -1,4 +1,5 @@
-/* campaign_impairments.c: a link's impairments in a campaign file: the jitter table, and what several of these fields decide together. */
+/* campaign_impairments.c: a link's impairments in a campaign file: the jitter table, and what several of these fields decide
+ * together. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -128,7 +128,8 @@ bool campaign_field_is_name_key(const char *key); /* of any type's composite val
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
     campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations,
     campaign_names_operations, campaign_links_operations, campaign_matrix_operations;
-/* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys ---- */
+/* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys
+ * ---- */
 int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,
                               const char *const *others, size_t other_count, struct link_change *change);
 void campaign_spell_link_change(const struct link_change *change, const char *comma, struct text *out); /* without braces */

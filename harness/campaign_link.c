@@ -1,7 +1,8 @@
-/* campaign_link.c: links that differ from topology.link: {rate: 10mbit, back: {delay: 5ms}}, as a field of its own and as an override.
+/* campaign_link.c: links that differ from topology.link: {rate: 10mbit, back: {delay: 5ms}}, as a field of its own and as an
+ * override.
  *
- * What may stand in such a mapping is what the fields below topology.link are, by the same rules: a new one of them can be overridden
- * without a word here. */
+ * What may stand in such a mapping is what the fields below topology.link are, by the same rules: a new one of them can be
+ * overridden without a word here. */
 #include <string.h>
 
 #include "base/arena.h"

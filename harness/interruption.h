@@ -1,5 +1,5 @@
-/* harness/interruption.h: the signals that ask a run to end: taken through a descriptor and left pending, so that everyone who looks sees
- * them and the exit code can tell which one it was. */
+/* harness/interruption.h: the signals that ask a run to end: taken through a descriptor and left pending, so that everyone who
+ * looks sees them and the exit code can tell which one it was. */
 #ifndef LAGGARD_HARNESS_INTERRUPTION_H
 #define LAGGARD_HARNESS_INTERRUPTION_H
 

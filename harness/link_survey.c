@@ -78,7 +78,8 @@ static int measure_once(struct survey_entry *entry, int interrupt_fd, struct are
     return 0;
 }
 
-/* ERR_TRIAL: a part of this network died, which says nothing about the next one. No trial has begun yet, so in the end it is the host's. */
+/* ERR_TRIAL: a part of this network died, which says nothing about the next one. No trial has begun yet, so in the end it is the
+ * host's. */
 int link_survey_measure(struct survey_entry *entry, int interrupt_fd, struct arena *arena, struct err *err)
 {
     struct err local = {0}; /* a NULL err is allowed */

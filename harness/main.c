@@ -52,7 +52,8 @@ static int exit_code(int result)
     return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
 }
 
-/* All that any command prints passes here. What did not fit in the buffer has been written before, so the stream's error counts, too. */
+/* All that any command prints passes here. What did not fit in the buffer has been written before, so the stream's error counts,
+ * too. */
 static int finish_output(int result)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -79,8 +79,8 @@ static int gone(struct err *err)
     return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly");
 }
 
-/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building knows its own bounds a
- * link; this stands far above them. Measuring has a bound of its own, to which the first is added. */
+/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building knows its own bounds
+ * a link; this stands far above them. Measuring has a bound of its own, to which the first is added. */
 static const int ANSWER_MS = 10 * 1000, LONG_ANSWER_MS = 600 * 1000;
 enum { NEVER_INTERRUPTED = -1 };
 

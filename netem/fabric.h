@@ -71,9 +71,9 @@ int fabric_counters(struct fabric *fabric, struct link_counters *counters /* one
 int fabric_reset_counters(struct fabric *fabric, struct err *err);
 
 /* Measures links while nothing else runs: for each direction of each sampled link a TCP transfer of about 60 ms worth of the rate
- * and at least 20 one-way UDP probes between the two ends' own namespaces. `sample` links at most, spread evenly (0: all). As soon as
- * interrupt_fd (-1: none) is readable it gives up with ERR_INTERRUPTED; the fabric is then good for nothing but its end. The relay's end
- * meanwhile is an error: what was measured would be its absence. */
+ * and at least 20 one-way UDP probes between the two ends' own namespaces. `sample` links at most, spread evenly (0: all). As soon
+ * as interrupt_fd (-1: none) is readable it gives up with ERR_INTERRUPTED; the fabric is then good for nothing but its end. The
+ * relay's end meanwhile is an error: what was measured would be its absence. */
 int fabric_measure(struct fabric *fabric, int sample, int interrupt_fd, struct link_check *checks /* one a link */,
                    struct err *err);
 

@@ -234,8 +234,8 @@ static int check_engine(const struct fabric_host *host, const struct topology *t
     return 0;
 }
 
-/* The kernel loads the module on asking where the caller's privilege allows, exactly as it would for a route. An algorithm that only root
- * may choose for a socket exists, and a route may name it: only "no such" is a refusal. */
+/* The kernel loads the module on asking where the caller's privilege allows, exactly as it would for a route. An algorithm that
+ * only root may choose for a socket exists, and a route may name it: only "no such" is a refusal. */
 static int check_congestion_control(const char *name, struct err *err)
 {
     cleanup(close_fd) int fd = name ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;

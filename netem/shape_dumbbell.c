@@ -1,5 +1,5 @@
-/* shape_dumbbell.c: two routers joined by a bottleneck; the first half of the hosts (and the odd one) on the left, the others on the
- * right. */
+/* shape_dumbbell.c: two routers joined by a bottleneck; the first half of the hosts (and the odd one) on the left, the others on
+ * the right. */
 #include "netem/shapes.h"
 
 int shape_dumbbell(struct shape *shape, struct err *err)

@@ -1,5 +1,5 @@
-/* shape_ring.c: hosts in a circle, each linked to the next. There is no router: what is not for a neighbour passes through hosts, the
- * shorter way round. Two hosts have one link. */
+/* shape_ring.c: hosts in a circle, each linked to the next. There is no router: what is not for a neighbour passes through hosts,
+ * the shorter way round. Two hosts have one link. */
 #include "netem/shapes.h"
 
 int shape_ring(struct shape *shape, struct err *err)

@@ -1,5 +1,6 @@
-/* shape_sites.c: a router a site, a link between every two of them by the matrices, and nodes placed in sites by links of topology.link. A pair
- * of sites keeps to its own link: what the matrix says is what a pair gets, also where a detour would be shorter. */
+/* shape_sites.c: a router a site, a link between every two of them by the matrices, and nodes placed in sites by links of
+ * topology.link. A pair of sites keeps to its own link: what the matrix says is what a pair gets, also where a detour would be
+ * shorter. */
 #include <string.h>
 
 #include "netem/shapes.h"

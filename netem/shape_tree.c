@@ -1,5 +1,5 @@
-/* shape_tree.c: racks of hosts, a router in each, and a core router above them. An uplink is like any link, changed by topology.uplink, or as
- * wide as oversubscription says: what the rack's hosts can send together, divided by it. */
+/* shape_tree.c: racks of hosts, a router in each, and a core router above them. An uplink is like any link, changed by
+ * topology.uplink, or as wide as oversubscription says: what the rack's hosts can send together, divided by it. */
 #include <stddef.h>
 
 #include "base/arena.h"

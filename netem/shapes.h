@@ -29,7 +29,8 @@ struct shape {
 int shape_find_place(const struct shape *shape, const char *name);
 /* Returns the place. */
 int shape_add_router(struct shape *shape, const char *name);
-/* A link like topology.link, changed (NULL: not). `name` NULL: made of the two places' names; a second link of that name gets a number. */
+/* A link like topology.link, changed (NULL: not). `name` NULL: made of the two places' names; a second link of that name gets a
+ * number. */
 struct shape_link *shape_add_link(struct shape *shape, const char *name, int from, int to, const struct link_change *change);
 /* Which of `groups` a host belongs to when they are filled in order and as evenly as can be. */
 int shape_group_of(const struct shape *shape, int host, int groups);

@@ -243,8 +243,8 @@ static void describe_directions(const struct link *link, struct text *out)
     }
 }
 
-/* Names do not matter to behaviour, so that a ring of 4 workers and a server with 3 share one measurement. A star's runs of equal links are
- * written once, with their count; elsewhere each link has its own ends. */
+/* Names do not matter to behaviour, so that a ring of 4 workers and a server with 3 share one measurement. A star's runs of equal
+ * links are written once, with their count; elsewhere each link has its own ends. */
 void topology_describe(const struct topology *topology, struct text *out)
 {
     bool star = topology->shape == SHAPE_STAR;

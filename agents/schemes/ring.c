@@ -135,8 +135,8 @@ static bool talks(const struct scheme_setup *setup, int node, int peer)
     return (node + 1) % setup->workers == peer || (peer + 1) % setup->workers == node;
 }
 
-/* A position of the pipeline (2 (P-1) hops of m segments) sends, receives, adds or takes the step, and may wait; the own chunk's step and the
- * gradient come on top. */
+/* A position of the pipeline (2 (P-1) hops of m segments) sends, receives, adds or takes the step, and may wait; the own chunk's
+ * step and the gradient come on top. */
 static uint64_t spans_a_round(const struct scheme_setup *setup, int node)
 {
     (void)node;

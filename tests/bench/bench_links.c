@@ -1,6 +1,6 @@
-/* bench_links.c: how near links come to what was asked, the relay's and those without delay: delay from program to program, goodput,
- * short messages after idle. Prints a table of measured against target, and exits with 0 whatever it says: figures belong to the host
- * they were measured on.
+/* bench_links.c: how near links come to what was asked, the relay's and those without delay: delay from program to program,
+ * goodput, short messages after idle. Prints a table of measured against target, and exits with 0 whatever it says: figures belong
+ * to the host they were measured on.
  *
  *     bench_links [-q] [delays] [rates] [unlimited] [direct]
  *
@@ -60,7 +60,7 @@ static void measure_delays(const struct rig *rig, int from, int to, int64_t paus
 
 static void report_delays(const char *where, int64_t pause_ns, int64_t asked_ns, struct delay_run *run)
 {
-    char what[80], asked[UNITS_TEXT_BYTES], measured[UNITS_TEXT_BYTES], off[48], target[48], lost[48] = "";
+    char what[128], asked[UNITS_TEXT_BYTES], measured[UNITS_TEXT_BYTES], off[48], target[48], lost[48] = "";
     double means[BATCHES], mean, squares = 0;
     int each = run->received / BATCHES;
     for (int batch = 0; batch < BATCHES; batch++) {

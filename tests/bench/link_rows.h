@@ -1,4 +1,5 @@
-/* tests/bench/link_rows.h: goodput and short messages over one connection of a rig, and the rows of the table that bench_links prints. */
+/* tests/bench/link_rows.h: goodput and short messages over one connection of a rig, and the rows of the table that bench_links
+ * prints. */
 #ifndef LAGGARD_TESTS_BENCH_LINK_ROWS_H
 #define LAGGARD_TESTS_BENCH_LINK_ROWS_H
 
@@ -93,8 +94,8 @@ static inline void send_message(int fd, char *bytes, uint64_t count)
     }
 }
 
-/* From host 0 to place `target`: one message to warm up, then the same message `repeats` times after 30 ms of silence each; the median of the times it took. In
- * *later_bps, when not NULL: the rate of the last message without its first quarter. */
+/* From host 0 to place `target`: one message to warm up, then the same message `repeats` times after 30 ms of silence each; the
+ * median of the times it took. In *later_bps, when not NULL: the rate of the last message without its first quarter. */
 static inline double message_ns(const struct rig *rig, int target, uint64_t warm_bytes, uint64_t bytes, int repeats,
                                 double *later_bps)
 {

@@ -3,8 +3,9 @@
  *     topology_tool FILE
  *
  * For each pair one datagram goes over the idle network: it must not arrive before the delays along its route have passed (less
- * EARLY_NS a link, which the relay may take off for its own slowness), and exactly the links of a shortest route must have counted it.
- * Then each pair moves TRANSFER_BYTES over TCP. At last each link is crossed alone, parallel ones too. One line a pair and link. */
+ * EARLY_NS a link, which the relay may take off for its own slowness), and exactly the links of a shortest route must have counted
+ * it. Then each pair moves TRANSFER_BYTES over TCP. At last each link is crossed alone, parallel ones too. One line a pair and
+ * link. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
