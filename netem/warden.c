@@ -187,7 +187,7 @@ static int build(struct warden *warden, struct err *err)
     if (code == 0)
         code = start_relay(warden, err); /* so early, because it takes as long as the rest */
     if (code == 0)
-        show_names(topology); /* before any program: it covers /tmp for a moment, where a program may lie */
+        show_names(topology); /* before any program: a mount is seen by all of them, where a program may lie */
     if (code == 0)
         code = warden_begin_programs(warden, true, err); /* they load while the network is configured */
     if (code == 0)
