@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum { PAYLOAD_VECTORS = 4 };
+enum { PAYLOAD_VECTORS = 4, SENT_NOTES = 1024 };
 #define PAYLOAD_LEAST (UINT64_C(64) << 20) /* a message may always be this long */
 
 /* ---- operations ---- */
@@ -260,6 +260,8 @@ struct emulated *emulated_new(const struct emulated_options *options, struct err
                                    .state = arena_alloc(options->arena, setup->scheme->state_bytes)};
     emulated->pool.arena = options->arena;
     emulated->inboxes = arena_new_array(options->arena, struct inbox, (size_t)setup->nodes);
+    emulated->sent_capacity = SENT_NOTES; /* before the rounds; it grows only where a scheme sends more than that in one callback */
+    emulated->sent = arena_new_array(options->arena, struct buffer *, SENT_NOTES);
     struct transport_options transport = options->transport;
     transport.loop = options->loop;
     transport.arena = options->arena;
