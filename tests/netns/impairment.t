@@ -1,31 +1,4 @@
 #!/bin/sh
-# impairment.t: TAP. What the relay does to packets on request, alone: no fabric, no controller. As root, and again as the root of a user
-# namespace; says why where this host cannot.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-: "${LAGGARD_BUILD:=build/release}"
-PATH=$PATH:/usr/sbin:/sbin # an ordinary user's may lack them
-program=$LAGGARD_BUILD/tests/netns/impairment_check
-skip() {
-    echo "1..0 # SKIP $1"
-    exit 0
-}
-[ -x "$program" ] || { echo "Bail out! $program is not built"; exit 1; }
-command -v ip >/dev/null && command -v tc >/dev/null || skip "the rig needs iproute2: apt-get install iproute2"
-[ -w /dev/net/tun ] || skip "/dev/net/tun is missing or not writable"
-output=$("$program" 2>&1)
-status=$?
-[ $status = 77 ] && skip "$(echo "$output" | tail -n 1)"
-count=$(echo "$output" | grep -c '^\(not \)\?ok ')
-echo "$output" | grep -v '^1\.\.'
-if [ "$(id -u)" = 0 ] && unshare -Ur true 2>/dev/null; then
-    unprivileged=$(unshare -Ur "$program" 2>&1) || status=1
-    more=$(echo "$unprivileged" | grep -c '^\(not \)\?ok ')
-    echo "$unprivileged" | grep -v '^1\.\.' | awk -v base="$count" '
-        $1 == "ok" { $2 += base; print $0 " (user namespace)"; next }
-        $1 == "not" { $3 += base; print $0 " (user namespace)"; next }
-        { print "# " $0 }'
-    count=$((count + more))
-fi
-echo "1..$count"
-exit $status
+# impairment.t: TAP. What the relay does to packets on request, alone: no fabric, no controller.
+name=impairment_check
+. "$(dirname "$0")/rig.sh"
