@@ -12,9 +12,18 @@ skip() {
 [ -x "$program" ] || { echo "Bail out! $program is not built"; exit 1; }
 command -v ip >/dev/null && command -v tc >/dev/null || skip "the rig needs iproute2: apt-get install iproute2"
 [ -w /dev/net/tun ] || skip "/dev/net/tun is missing or not writable"
-output=$("$program" 2>&1)
+# An ordinary user is the root of a user namespace, or nothing here can run.
+become=""
+if [ "$(id -u)" != 0 ]; then
+    unshare -Ur true 2>/dev/null || skip "this host gives ordinary users no user namespaces"
+    become="unshare -Ur"
+fi
+output=$($become "$program" 2>&1)
 status=$?
-[ $status = 77 ] && skip "$(echo "$output" | tail -n 1)"
+if [ $status = 77 ]; then
+    reason=$(echo "$output" | grep . | tail -n 1)
+    skip "${reason:-$name found that this host cannot, and did not say why}"
+fi
 count=$(echo "$output" | grep -c '^\(not \)\?ok ')
 echo "$output" | grep -v '^1\.\.'
 if [ "$(id -u)" = 0 ] && unshare -Ur true 2>/dev/null; then
