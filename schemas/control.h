@@ -7,9 +7,12 @@
  *     CONNECT      ------------------>
  *                  <------------------ READY       every connection is up
  *     START        ------------------>         at this CLOCK_MONOTONIC time
- *                  <------------------ PROGRESS    at most five a second, node 0 only
- *                  <------------------ DONE        all rounds
- *     COLLECT      ------------------>         when every agent is done
+ *                  <------------------ PROGRESS    from one node (scheme_round_node()): five a second at most, and at once after
+ *                                              each round of `marks`
+ *                  <------------------ DONE        all rounds of this message size
+ *     SIZE         ------------------>         when every agent is done, and there is a next size
+ *                  <------------------ READY       nothing of the size before is under way; START follows
+ *     COLLECT      ------------------>         when every agent is done with the last size
  *                  <------------------ REPORT      rounds, spans, evaluations, counters
  *     PEER         ------------------>         a node was lost (schemes that survive it)
  *     QUIT         ------------------>         exit with status 0
@@ -38,6 +41,7 @@ enum control_operation {
     CONTROL_PEER,
     CONTROL_QUIT,
     CONTROL_FAILURE,
+    CONTROL_SIZE,
     CONTROL_OPERATION_END
 };
 
@@ -47,24 +51,37 @@ struct control_layer {
 struct control_value {
     double value;
 };
+struct control_mark {
+    uint32_t rounds_done; /* warm-up included */
+};
+struct control_message_size { /* of a trial that sweeps sizes */
+    uint64_t bytes;
+    const uint8_t *prepared; /* what the scheme's prepare() made for it */
+    uint32_t prepared_bytes;
+};
 struct control_node { /* the roster: one row a node, workers first, then servers */
     const char *name;
     uint32_t role;      /* enum node_role */
     uint32_t address;   /* IPv4, host byte order */
-    int64_t path_ns;    /* one-way delay from the receiver of this message to that node */
-    uint64_t path_bps;  /* payload bits a second on that path; 0: not limited */
     double slow_factor; /* multiplies that worker's drawn compute times */
+};
+struct control_path {     /* from the receiver of this message to one other node */
+    int64_t latency_ns;   /* one-way delay */
+    uint64_t payload_bps; /* payload bits a second; 0: not limited */
 };
 struct control_distribution { /* struct distribution */
     uint32_t kind;
     double value_ns, mean_ns, shift_ns, mu, sigma, unit_ns, scale_ns, shape;
 };
 struct control_setup {
-    uint32_t node; /* index into nodes */
-    const struct control_node *nodes;
+    uint32_t node;                    /* index into nodes */
+    const struct control_node *nodes; /* the same rows for every node */
     uint32_t node_count;
-    uint32_t port; /* TCP, the same on every node */
-    uint64_t seed; /* of this trial */
+    const struct control_path
+        *paths;          /* one a node, where the scheme asks for them (SCHEME_NEEDS_PATHS): no other message has more */
+    uint32_t path_count; /* 0, or node_count */
+    uint32_t port;       /* TCP, the same on every node */
+    uint64_t seed;       /* of this trial */
     uint32_t cell;
     const char *scheme;
     const struct control_value *values; /* the scheme's parameters, in its table's order */
@@ -76,13 +93,20 @@ struct control_setup {
     const struct control_layer *layers;
     uint32_t layer_count;
     uint32_t batch;
-    double learning_rate;
-    uint32_t rounds; /* warm-up rounds included */
+    double learning_rate, momentum, weight_decay, decay_factor;
+    uint32_t decay_every; /* rounds; 0: never */
+    uint32_t rounds;      /* warm-up rounds included; of each size */
     uint32_t warmup_rounds;
     uint32_t evaluate_every;
-    uint64_t size_bytes; /* synthetic */
+    uint64_t size_bytes;                      /* synthetic */
+    const struct control_message_size *sizes; /* in place of size_bytes and prepared: one after the other */
+    uint32_t size_count;                      /* 0: none is swept */
     struct control_distribution compute_time;
-    uint32_t record_spans;   /* 0 or 1 */
+    uint32_t record_spans;            /* 0 or 1 */
+    int64_t sample_every_ns;          /* 0: no samples */
+    int64_t busy_wait_ns;             /* how long the agent looks for messages before it sleeps; 0: not at all */
+    const struct control_mark *marks; /* the one that tells: after these many rounds PROGRESS is sent at once; ascending */
+    uint32_t mark_count;
     const uint8_t *prepared; /* what the scheme's prepare() made */
     uint32_t prepared_bytes;
 };
@@ -91,19 +115,27 @@ struct control_listening {
     double gradient_ns;       /* real work of one gradient, measured while idle; 0: not a worker */
     uint64_t parameter_count; /* floats in the model */
 };
+struct control_size {
+    uint32_t position; /* in SETUP's sizes: the next one */
+};
 struct control_start {
     int64_t start_ns; /* CLOCK_MONOTONIC */
 };
 struct control_progress {
     uint32_t rounds_done;
+    int64_t at_ns; /* CLOCK_MONOTONIC: when they were */
 };
 struct control_report {
     const struct round_record *rounds;
     uint32_t round_count;
     const struct span_record *spans;
     uint32_t span_count;
+    const struct gradient_record *gradients;
+    uint32_t gradient_count;
     const struct evaluation_record *evaluations;
     uint32_t evaluation_count;
+    const struct sample_record *samples;
+    uint32_t sample_count;
     struct node_counters counters;
     const uint8_t *model_sha256; /* of the final model's bytes, synthetic: of the last sum's; NULL and 0 where there is none */
     uint32_t model_sha256_bytes;

@@ -81,13 +81,17 @@ CREATE TABLE trial (
     duration_ns INTEGER,
     setup_ns INTEGER,
     fabric_ns INTEGER,
+    teardown_ns INTEGER,
     worker_count INTEGER NOT NULL,
     server_count INTEGER NOT NULL,
-    payload_bytes INTEGER NOT NULL,
+    payload_bytes INTEGER,
     parameter_count INTEGER,
     warmup_round_count INTEGER NOT NULL,
     mtu_bytes INTEGER NOT NULL,
     congestion_control TEXT,
+    stolen_ratio REAL,
+    pressure_some_ratio REAL,
+    pressure_full_ratio REAL,
     digest TEXT,
     CHECK ((status = 'finished') = (fidelity IS NOT NULL))
 ) STRICT;
@@ -152,6 +156,12 @@ CREATE TABLE link_check (
     delay_sd_ns INTEGER,
     probes_sent_count INTEGER NOT NULL,
     probes_received_count INTEGER NOT NULL,
+    packets_sent_count INTEGER,
+    packets_lost_count INTEGER,
+    loss_run_count INTEGER,
+    packets_duplicated_count INTEGER,
+    packets_corrupted_count INTEGER,
+    packets_reordered_count INTEGER,
     within_tolerance INTEGER NOT NULL CHECK (within_tolerance IN (0, 1)),
     reason TEXT,
     PRIMARY KEY (trial_id, link, direction),
@@ -176,6 +186,35 @@ CREATE TABLE link_counter (
     backlog_bytes INTEGER,
     PRIMARY KEY (trial_id, link, direction),
     FOREIGN KEY (trial_id, link, direction) REFERENCES link
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE packet_summary (
+    trial_id INTEGER NOT NULL,
+    link INTEGER NOT NULL,
+    direction TEXT NOT NULL,
+    path TEXT NOT NULL,
+    snap_bytes INTEGER NOT NULL,
+    captured_count INTEGER,
+    packet_count INTEGER,
+    wire_bytes INTEGER,
+    payload_bytes INTEGER,
+    retransmitted_segment_count INTEGER,
+    retransmitted_bytes INTEGER,
+    round_trip_count INTEGER,
+    round_trip_minimum_ns INTEGER,
+    round_trip_p50_ns INTEGER,
+    round_trip_p99_ns INTEGER,
+    round_trip_maximum_ns INTEGER,
+    dropped_count INTEGER,
+    return_dropped_count INTEGER,
+    written_count INTEGER,
+    written_bytes INTEGER,
+    truncated INTEGER CHECK (truncated IN (0, 1)),
+    reason TEXT,
+    PRIMARY KEY (trial_id, link, direction),
+    FOREIGN KEY (trial_id, link, direction) REFERENCES link,
+    CHECK ((packet_count IS NULL OR truncated = 1) = (reason IS NOT NULL)),
+    CHECK ((ifnull(round_trip_count, 0) = 0) = (round_trip_p50_ns IS NULL))
 ) STRICT, WITHOUT ROWID;
 
 -- What happened in a trial ----------------------------------------------------------------------------------------------------------
@@ -218,6 +257,23 @@ CREATE TABLE span (
     moved_bytes INTEGER NOT NULL
 ) STRICT;
 
+-- The fate of every gradient, for schemes in which it may differ: as the server saw it, of a cancelled one as its worker did.
+CREATE TABLE gradient (
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    node INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    round INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    staleness_count INTEGER NOT NULL,
+    arrival_order INTEGER NOT NULL,
+    fate TEXT NOT NULL CHECK (fate IN ('used', 'late', 'dropped', 'cancelled')),
+    arrived_ns INTEGER NOT NULL,
+    PRIMARY KEY (trial_id, node, position),
+    FOREIGN KEY (trial_id, node) REFERENCES node (trial_id, node),
+    FOREIGN KEY (trial_id, worker) REFERENCES node (trial_id, node)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE evaluation (
     trial_id INTEGER NOT NULL REFERENCES trial,
     node INTEGER NOT NULL,
@@ -248,19 +304,82 @@ CREATE TABLE node_counter (
     timer_late_count INTEGER NOT NULL,
     timer_late_maximum_ns INTEGER NOT NULL,
     lost_span_count INTEGER NOT NULL,
+    lost_sample_count INTEGER NOT NULL,
     check_count INTEGER NOT NULL,
     check_failure_count INTEGER NOT NULL,
     peak_rss_bytes INTEGER,
     private_bytes INTEGER,
+    loop_busy_ns INTEGER,
+    loop_wait_ns INTEGER,
+    compute_busy_ns INTEGER,
+    compute_wait_ns INTEGER,
     blas TEXT,
     model_sha256 TEXT,
     PRIMARY KEY (trial_id, node),
     FOREIGN KEY (trial_id, node) REFERENCES node
 ) STRICT, WITHOUT ROWID;
 
+-- Outside programs (workload.exec), one a node; a trial has these or node_counter.
+CREATE TABLE process (
+    trial_id INTEGER NOT NULL,
+    node INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    begin_ns INTEGER NOT NULL,
+    end_ns INTEGER,
+    exit_status INTEGER,
+    signal INTEGER,
+    stdout TEXT NOT NULL,
+    stdout_bytes INTEGER NOT NULL,
+    stdout_truncated INTEGER NOT NULL CHECK (stdout_truncated IN (0, 1)),
+    stderr TEXT NOT NULL,
+    stderr_bytes INTEGER NOT NULL,
+    stderr_truncated INTEGER NOT NULL CHECK (stderr_truncated IN (0, 1)),
+    PRIMARY KEY (trial_id, node),
+    FOREIGN KEY (trial_id, node) REFERENCES node,
+    CHECK ((end_ns IS NULL) = (exit_status IS NULL AND signal IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- What counters said while rounds ran, where the campaign asks for it (sample_every): of a link's direction, of a node, or of the host.
+CREATE TABLE counter_sample (
+    sample_id INTEGER PRIMARY KEY,
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    at_ns INTEGER NOT NULL,
+    link INTEGER,
+    direction TEXT CHECK (direction IN ('forward', 'backward')),
+    node INTEGER,
+    carried_bytes INTEGER,
+    backlog_bytes INTEGER,
+    queue_drop_count INTEGER,
+    unasked_drop_count INTEGER,
+    lost_count INTEGER,
+    connection_count INTEGER,
+    window_minimum_segments INTEGER,
+    window_maximum_segments INTEGER,
+    unacknowledged_segments INTEGER,
+    round_trip_maximum_ns INTEGER,
+    tcp_retransmit_count INTEGER,
+    stolen_ratio REAL,
+    pressure_some_ratio REAL,
+    pressure_full_ratio REAL,
+    CHECK ((link IS NULL) = (direction IS NULL)),
+    CHECK (link IS NULL OR node IS NULL)
+) STRICT;
+
+-- The sizes that a trial sweeps (workload.sizes), in their order; a trial of one size, not swept, has no row. In prediction and
+-- trial_metric such a trial has size_position 0.
+CREATE TABLE message_size (
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    size_position INTEGER NOT NULL,
+    payload_bytes INTEGER NOT NULL,
+    first_round INTEGER NOT NULL,
+    round_count INTEGER NOT NULL,
+    PRIMARY KEY (trial_id, size_position)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE prediction (
     trial_id INTEGER NOT NULL REFERENCES trial,
     basis TEXT NOT NULL CHECK (basis IN ('asked', 'measured')),
+    size_position INTEGER NOT NULL,
     method TEXT,
     round_ns INTEGER,
     compute_ns INTEGER,
@@ -268,8 +387,48 @@ CREATE TABLE prediction (
     bandwidth_ns INTEGER,
     reduce_ns INTEGER,
     reason TEXT,
-    PRIMARY KEY (trial_id, basis),
+    PRIMARY KEY (trial_id, basis, size_position),
     CHECK ((round_ns IS NULL) = (reason IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cpu_limit (
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    node INTEGER NOT NULL,
+    processors REAL NOT NULL,
+    period_ns INTEGER NOT NULL,
+    period_count INTEGER,
+    throttled_count INTEGER,
+    throttled_ns INTEGER,
+    PRIMARY KEY (trial_id, node),
+    FOREIGN KEY (trial_id, node) REFERENCES node (trial_id, node)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE traffic_flow (
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    flow INTEGER NOT NULL,
+    from_node INTEGER NOT NULL,
+    to_node INTEGER NOT NULL,
+    transport TEXT NOT NULL CHECK (transport IN ('udp', 'tcp')),
+    asked_bps INTEGER NOT NULL,
+    packet_bytes INTEGER,
+    on_ns INTEGER,
+    off_ns INTEGER,
+    spread TEXT CHECK (spread IN ('constant', 'exponential')),
+    start_ns INTEGER NOT NULL,
+    stop_ns INTEGER,
+    active_ns INTEGER NOT NULL,
+    asked_bytes INTEGER NOT NULL,
+    sent_bytes INTEGER NOT NULL,
+    received_bytes INTEGER NOT NULL,
+    asked_packet_count INTEGER,
+    sent_packet_count INTEGER,
+    refused_packet_count INTEGER,
+    late_packet_count INTEGER,
+    received_packet_count INTEGER,
+    measured_bps REAL,
+    PRIMARY KEY (trial_id, flow),
+    FOREIGN KEY (trial_id, from_node) REFERENCES node (trial_id, node),
+    FOREIGN KEY (trial_id, to_node) REFERENCES node (trial_id, node)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE event (
@@ -278,7 +437,21 @@ CREATE TABLE event (
     trial_id INTEGER REFERENCES trial,
     at_unix_ns INTEGER NOT NULL,
     kind TEXT NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    number INTEGER,
+    step INTEGER,
+    link INTEGER,
+    direction TEXT CHECK (direction IN ('forward', 'backward')),
+    node INTEGER,
+    asked_ns INTEGER,
+    at_ns INTEGER,
+    down INTEGER CHECK (down IN (0, 1)),
+    rate_bps INTEGER,
+    delay_ns INTEGER,
+    loss_ratio REAL,
+    CHECK (trial_id IS NOT NULL OR number IS NULL),
+    FOREIGN KEY (trial_id, link, direction) REFERENCES link,
+    FOREIGN KEY (trial_id, node) REFERENCES node
 ) STRICT;
 
 -- Numbers of a whole trial, stored when it ends -------------------------------------------------------------------------------------
@@ -303,9 +476,10 @@ INSERT INTO metric (name, unit, better, text) VALUES
 CREATE TABLE trial_metric (
     trial_id INTEGER NOT NULL REFERENCES trial,
     metric_id INTEGER NOT NULL REFERENCES metric,
+    size_position INTEGER NOT NULL,
     value REAL,
     reason TEXT,
-    PRIMARY KEY (trial_id, metric_id),
+    PRIMARY KEY (trial_id, metric_id, size_position),
     CHECK ((value IS NULL) = (reason IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
@@ -326,7 +500,7 @@ CREATE TABLE allreduce_scheme (
 
 INSERT INTO allreduce_scheme (scheme) VALUES
     ('ring'), ('halving-doubling'), ('recursive-doubling'), ('binomial-tree'), ('double-binary-tree'), ('hierarchical'), ('direct'),
-    ('naive');
+    ('naive'), ('allreduce-auto');
 
 CREATE TABLE column_doc (
     table_name TEXT NOT NULL,

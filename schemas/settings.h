@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "schemas/capture.h"
 #include "schemas/names.h"
 #include "schemas/topology.h"
+#include "schemas/traffic.h"
 
-enum { SCHEME_PARAMS_MAX = 8, LAYERS_MAX = 8 };
+enum { SCHEME_PARAMS_MAX = 12, LAYERS_MAX = 8, SIZES_MAX = 64 };
 
 struct link_settings {    /* one link, the same in both directions */
     uint64_t rate_bps;    /* 0: not limited */
@@ -65,19 +67,50 @@ struct distribution {
     double scale_ns, shape; /* pareto: smallest value and tail index */
 };
 
+struct cpu_limit {     /* of one node's processes together */
+    double processors; /* 0: no limit */
+    int64_t period_ns; /* in each of these it may run for processors x period */
+};
+
 struct slow_workers { /* compute times of these workers are multiplied */
     const int *workers;
     int worker_count;
     double factor;
 };
 
+enum limited_nodes { LIMITED_LISTED, LIMITED_ALL, LIMITED_WORKERS, LIMITED_SERVERS, LIMITED_COUNT };
+struct cpu_limit_setting { /* how much of the host's processors each of these nodes may use */
+    enum limited_nodes who;
+    const char *const *nodes; /* LISTED: names or indexes */
+    int node_count;
+    struct cpu_limit limit;
+};
+struct cpu_limit_list {
+    const struct cpu_limit_setting *limits;
+    int count;
+};
+struct event_request; /* schemas/events.h */
+
+#define OUTSIDE_SCHEME "exec"
 struct scheme_choice {
-    const char *name; /* a row of the scheme table */
+    const char *name; /* a row of the scheme table, or OUTSIDE_SCHEME: */
+    bool outside;     /* no scheme of ours: workload.exec runs on every node */
     /* In the order of the scheme's parameter table; sizes in bytes, times in ns, choices by index. */
     double values[SCHEME_PARAMS_MAX];
 };
 
-struct workload_settings {
+struct outside_command {      /* an outside program and its arguments */
+    const char *const *words; /* words[count] is NULL */
+    int count;                /* 0: none */
+    int line, column;         /* in the campaign file */
+};
+
+struct size_list {
+    const uint64_t *bytes;
+    int count;
+};
+
+struct workload_settings { /* all zero but exec where that runs, and the other way round */
     enum model_kind model;
     enum dataset_kind dataset;
     const char *dataset_path; /* NULL: where Debian's package puts it */
@@ -85,10 +118,15 @@ struct workload_settings {
     int layer_count;
     int batch; /* samples a worker and a round */
     double learning_rate;
-    int rounds;          /* measured ones; warm-up rounds come before */
-    int evaluate_every;  /* rounds; 0: only after the last */
-    uint64_t size_bytes; /* synthetic: gradient size, a multiple of 4 */
+    double momentum, weight_decay; /* 0: none */
+    double decay_factor;           /* of the learning rate, every decay_every rounds */
+    int decay_every;               /* 0: never */
+    int rounds;                    /* measured ones; warm-up rounds come before */
+    int evaluate_every;            /* rounds; 0: only after the last */
+    uint64_t size_bytes;           /* synthetic: gradient size, a multiple of 4; 0: each trial sweeps `sizes` */
+    struct size_list sizes;        /* synthetic: one after the other, each with all rounds; empty: size_bytes alone */
     enum gradient_kind gradients;
+    struct outside_command exec;
 };
 
 struct settings {
@@ -118,14 +156,24 @@ struct settings {
     struct distribution compute_time;
     const struct slow_workers *slow;
     int slow_count;
+    struct cpu_limit_list cpu_limits;
+    struct traffic_list traffic;
+    const struct event_request *events; /* what happens while a trial runs */
+    int event_count;
     int repeats;
     int warmup_rounds;
     int mtu;
     const char *congestion_control;
     int64_t rto_min_ns; /* 0: the kernel's default (200 ms) */
     bool slow_start_after_idle;
+    int64_t message_cost_ns;   /* world virtual: what a message takes beyond its bytes and its way */
+    int64_t busy_wait_ns;      /* how long an agent looks for messages before it sleeps */
     int64_t trial_deadline_ns; /* 0: derived from the prediction */
     bool record_spans;
+    bool record_nodes;       /* when each node held each round, and the fate of each gradient */
+    bool awake;              /* processors are kept out of sleep states while a trial runs */
+    int64_t sample_every_ns; /* 0: counters are read at the end alone */
+    struct capture_settings capture;
 };
 
 #endif

@@ -45,8 +45,14 @@ struct direction {             /* what one direction of a link is asked to be */
     int64_t delay_ns;          /* one way */
     uint64_t queue_bytes;      /* resolved: never 0 where rate_bps is set */
     uint32_t queue_packets;    /* instead, where not 0; queue_bytes is then what they hold at most */
+    bool queue_follows_rate;   /* nobody asked for a queue: with another rate it is another one */
     enum framing_kind framing; /* what the rate counts */
     struct impairments impairments;
+    /* Of a direction that changes during a trial, else 0: the most that any change asks for (what memory must be there for), and
+     * whether an engine must carry it so that delay, impairments or a cut can come. A rate alone changes without an engine. */
+    uint64_t rate_most_bps;
+    int64_t delay_most_ns; /* with the most that jitter adds to it */
+    bool changes;
 };
 
 struct link {
@@ -85,13 +91,40 @@ struct link_readback {
     enum engine_kind engine; /* which engine carries this link: none where nothing but a rate is asked */
 };
 
-struct direction_check { /* a short measurement on the idle link */
+/* How much a measurement may cost. All 0: the survey before a campaign, of every link. */
+struct measure_effort {
+    int sample; /* links, spread evenly; 0, or as many as there are: all */
+    /* 0: the survey. Otherwise thorough: at most this long for a direction's delays, as long again for its packets' fates, and in
+     * the end as long once more for the drift of all delays. */
+    int64_t time_ns;
+};
+/* Of a direction's delays: the quantiles that are told. */
+enum { CHECK_QUANTILES = 4 };
+#define CHECK_QUANTILE_PROBABILITIES                                                                                               \
+    {                                                                                                                              \
+        0.1, 0.5, 0.9, 0.99                                                                                                        \
+    }
+struct packet_fates {   /* of a stream of numbered datagrams */
+    uint64_t sent;      /* 0: not measured */
+    uint64_t lost;      /* never came: lost, or corrupted where the kernel drops it */
+    uint64_t loss_runs; /* of losses one after another */
+    uint64_t duplicated, corrupted;
+    uint64_t reordered; /* came in front of one that was sent before it */
+    double spacing_ns;  /* between two of them, on average */
+};
+struct direction_check { /* a measurement on the idle link: a short one, or a thorough one (netem/measure.h) */
     bool measured;       /* false: this link was not in the sample */
     double goodput_bps;  /* TCP payload; 0: not measured */
     double delay_mean_ns, delay_min_ns, delay_max_ns, delay_sd_ns;
+    double delay_quantiles_ns[CHECK_QUANTILES];
     uint32_t probes_sent, probes_received;
+    struct packet_fates fates; /* thorough, or where anything is decided packet by packet */
+    double message_bps;        /* thorough: payload rate of a message after idle; 0: not measured */
+    uint64_t message_bytes;
+    double drift_ns;       /* thorough: median delay of the last probes less that of the first ones */
+    uint32_t drift_probes; /* in each of the two; 0: not measured */
     bool within_tolerance;
-    char reason[120]; /* when not: "delay 1.4 ms where 1 ms was asked" */
+    char reason[200]; /* when not: "delay 1.4 ms where 1 ms was asked" */
 };
 struct link_check {
     struct direction_check direction[DIRECTIONS];

@@ -1,0 +1,123 @@
+-- results_gate.sql: what comparisons keep: arms, confirming reruns, noise floors, baselines. It is run when a database is made, and again
+-- whenever one is opened for writing, so that files made before these tables were there get them, too.
+
+CREATE TABLE IF NOT EXISTS arm (
+    campaign_id INTEGER NOT NULL REFERENCES campaign,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    changes TEXT NOT NULL,
+    PRIMARY KEY (campaign_id, position),
+    UNIQUE (campaign_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS arm_cell (
+    cell_id INTEGER NOT NULL REFERENCES cell,
+    arm TEXT NOT NULL,
+    settings_text TEXT NOT NULL,
+    PRIMARY KEY (cell_id, arm)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS confirmation (
+    campaign_id INTEGER PRIMARY KEY REFERENCES campaign,
+    confirmed_campaign_id INTEGER NOT NULL REFERENCES campaign,
+    CHECK (campaign_id <> confirmed_campaign_id)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS noise_floor (
+    cell_id INTEGER NOT NULL REFERENCES cell,
+    metric_id INTEGER NOT NULL REFERENCES metric,
+    arm_trial_count INTEGER NOT NULL,
+    floor_ratio REAL,
+    floor_difference REAL NOT NULL,
+    confidence_ratio REAL NOT NULL,
+    calibrated_unix_ns INTEGER NOT NULL,
+    PRIMARY KEY (cell_id, metric_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS baseline (
+    baseline_id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    campaign_id INTEGER NOT NULL REFERENCES campaign,
+    revision TEXT,
+    set_unix_ns INTEGER NOT NULL
+) STRICT;
+
+CREATE VIEW IF NOT EXISTS arms AS
+SELECT c.name AS campaign, a.campaign_id, a.position, a.name AS arm, a.changes,
+       (SELECT count(*) FROM trial t WHERE t.campaign_id = a.campaign_id AND t.arm = a.name) AS trials
+FROM arm a JOIN campaign c USING (campaign_id);
+
+CREATE VIEW IF NOT EXISTS noise_floors AS
+SELECT c.name AS campaign, ce.campaign_id, ce.cell_id, ce.number AS cell, ce.label, m.name AS metric, m.unit, n.arm_trial_count,
+       n.floor_ratio, n.floor_difference, n.confidence_ratio, n.calibrated_unix_ns, e.fingerprint
+FROM noise_floor n
+JOIN cell ce USING (cell_id)
+JOIN campaign c ON c.campaign_id = ce.campaign_id
+JOIN environment e USING (environment_id)
+JOIN metric m USING (metric_id);
+
+CREATE VIEW IF NOT EXISTS baselines AS
+SELECT b.baseline_id, b.name AS baseline, b.revision, b.set_unix_ns, b.campaign_id, c.name AS campaign, c.started_unix_ns, e.fingerprint,
+       (SELECT count(*) FROM trial t WHERE t.campaign_id = b.campaign_id AND t.status = 'finished' AND t.fidelity <> 'void') AS trials
+FROM baseline b
+JOIN campaign c USING (campaign_id)
+JOIN environment e USING (environment_id);
+
+INSERT OR IGNORE INTO column_doc (table_name, column_name, unit, text) VALUES
+('arm', '', '', 'one row an arm of a campaign: a build or settings under comparison'),
+('arm', 'campaign_id', '', 'the campaign'),
+('arm', 'position', '', 'in the campaign file, from 0'),
+('arm', 'name', '', 'its name, as in the column arm of trials'),
+('arm', 'changes', 'JSON', 'what it sets: agent, environment, settings, exec'),
+('arm_cell', '', '', 'one row a cell and arm of campaigns with arms'),
+('arm_cell', 'cell_id', '', 'row of cell'),
+('arm_cell', 'arm', '', 'name of the arm'),
+('arm_cell', 'settings_text', '', 'every setting of the cell under this arm, with defaults, as a campaign file'),
+('confirmation', '', '', 'one row a campaign that ran the flagged cells of another one again (run --confirm)'),
+('confirmation', 'campaign_id', '', 'the second campaign'),
+('confirmation', 'confirmed_campaign_id', '', 'the campaign whose cells were flagged'),
+('noise_floor', '', '', 'one row a calibrated cell and metric: how far two arms of the same thing are apart by chance'),
+('noise_floor', 'cell_id', '', 'row of cell'),
+('noise_floor', 'metric_id', '', 'row of metric'),
+('noise_floor', 'arm_trial_count', 'trials', 'in each of the two halves that were compared'),
+('noise_floor', 'floor_ratio', 'ratio', 'that share of random splits has medians no further apart than this, as ratio - 1; NULL: not all above 0'),
+('noise_floor', 'floor_difference', '', 'the same as a difference, in the unit of the metric'),
+('noise_floor', 'confidence_ratio', 'ratio', 'that share'),
+('noise_floor', 'calibrated_unix_ns', 'ns', 'when, since 1970'),
+('baseline', '', '', 'one row a baseline that was set: a campaign of this file that others are compared with'),
+('baseline', 'baseline_id', '', 'a later one has a greater number'),
+('baseline', 'name', '', 'its name'),
+('baseline', 'campaign_id', '', 'the campaign'),
+('baseline', 'revision', '', 'of the source code that ran; NULL: not told'),
+('baseline', 'set_unix_ns', 'ns', 'when it was set, since 1970'),
+('arms', '', '', 'one row an arm of a campaign'),
+('arms', 'campaign', '', 'name of the campaign'),
+('arms', 'campaign_id', '', 'its number'),
+('arms', 'position', '', 'in the campaign file, from 0; the first one is what the others are compared with unless the gate says otherwise'),
+('arms', 'arm', '', 'its name'),
+('arms', 'changes', 'JSON', 'what it sets: agent, environment, settings, exec'),
+('arms', 'trials', 'trials', 'stored, whatever became of them'),
+('noise_floors', '', '', 'one row a calibrated cell and metric (gate --calibrate)'),
+('noise_floors', 'campaign', '', 'name of the campaign'),
+('noise_floors', 'campaign_id', '', 'its number'),
+('noise_floors', 'cell_id', '', 'row of cell'),
+('noise_floors', 'cell', '', 'its number in the plan'),
+('noise_floors', 'label', '', 'its swept settings'),
+('noise_floors', 'metric', '', 'name of the metric'),
+('noise_floors', 'unit', '', 'unit of the metric'),
+('noise_floors', 'arm_trial_count', 'trials', 'in each of the two halves that were compared'),
+('noise_floors', 'floor_ratio', 'ratio', 'how far medians are apart by chance, as ratio - 1; NULL: not all above 0'),
+('noise_floors', 'floor_difference', '', 'the same as a difference, in the unit of the metric'),
+('noise_floors', 'confidence_ratio', 'ratio', 'the share of random splits that is no further apart'),
+('noise_floors', 'calibrated_unix_ns', 'ns', 'when, since 1970'),
+('noise_floors', 'fingerprint', '', 'of the host and build that it holds for'),
+('baselines', '', '', 'one row a baseline that was set; the last of a name counts'),
+('baselines', 'baseline_id', '', 'a later one has a greater number'),
+('baselines', 'baseline', '', 'its name'),
+('baselines', 'revision', '', 'of the source code that ran; NULL: not told'),
+('baselines', 'set_unix_ns', 'ns', 'when it was set, since 1970'),
+('baselines', 'campaign_id', '', 'the campaign that it is'),
+('baselines', 'campaign', '', 'its name'),
+('baselines', 'started_unix_ns', 'ns', 'when it began, since 1970'),
+('baselines', 'fingerprint', '', 'of the host and build'),
+('baselines', 'trials', 'trials', 'finished and not void');
