@@ -1,7 +1,8 @@
-/* clock.c: reads the two clocks and sleeps until an absolute time. */
+/* clock.c: reads the two clocks, sleeps until an absolute time, and puts times in order. */
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t clock)
@@ -28,4 +29,15 @@ void clock_sleep_until(int64_t ns)
     struct timespec until = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
     }
+}
+
+static int ascending(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+void clock_sort(int64_t *ns, size_t count)
+{
+    qsort(ns, count, sizeof(*ns), ascending);
 }

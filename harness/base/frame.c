@@ -9,12 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/units.h"
 
 enum { READ_MAX = 256 << 10 };
 
@@ -107,33 +104,6 @@ int frame_reader_fill(struct frame_reader *reader, int fd, struct err *err)
         return err_set(err, ERR_TRIAL, "the peer closed the connection");
     reader->length += (size_t)count;
     return 1;
-}
-
-int frame_receive(struct frame_reader *reader, int fd, int64_t deadline_ns, struct frame *frame, struct err *err)
-{
-    int64_t start_ns = clock_now_ns();
-    for (;;) {
-        int status = frame_reader_next(reader, frame, err);
-        if (status != 0)
-            return status < 0 ? status : 0;
-        int64_t left_ns = deadline_ns - clock_now_ns();
-        if (left_ns < 0)
-            left_ns = 0; /* what has come is still read */
-        struct timespec timeout = {.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
-        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-        int ready = ppoll(&poll_fd, 1, deadline_ns == INT64_MAX ? NULL : &timeout, NULL);
-        if (ready < 0 && errno != EINTR)
-            return err_set_errno(err, ERR_TRIAL, errno, "cannot wait for a message");
-        if (ready > 0) {
-            status = frame_reader_fill(reader, fd, err);
-            if (status < 0)
-                return status;
-        } else if (clock_now_ns() >= deadline_ns) {
-            char within[UNITS_TEXT_BYTES];
-            int64_t waited_ns = deadline_ns > start_ns ? deadline_ns - start_ns : 0;
-            return err_set(err, ERR_TRIAL, "no answer within %s", units_show_time(within, sizeof(within), (double)waited_ns));
-        }
-    }
 }
 
 /* writev() without the signal: a pipe has no MSG_NOSIGNAL, so SIGPIPE is blocked and taken back if it came. */

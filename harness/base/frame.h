@@ -33,8 +33,6 @@ int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len
 int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct err *err);
 /* Reads what is there (one read of at most 256 KiB). 1: bytes came; 0: would block; -ERR_TRIAL: peer closed or failed. */
 int frame_reader_fill(struct frame_reader *reader, int fd, struct err *err);
-/* Blocks until one frame is there or `deadline_ns` passed (the error then says "no answer within ..."). */
-int frame_receive(struct frame_reader *reader, int fd, int64_t deadline_ns, struct frame *frame, struct err *err);
 /* The header alone, for callers that may not block and write the frame themselves. */
 void frame_header(uint8_t header[FRAME_HEADER_BYTES], uint16_t operation, uint16_t version, uint32_t length);
 /* Blocks until written, also on a non-blocking descriptor (polls); never raises SIGPIPE. */

@@ -9,29 +9,11 @@
 
 #include "base/text.h"
 
-/* The length of the well-formed UTF-8 sequence at `p`, or 0. Overlong forms, surrogates and what lies above U+10FFFF are not
- * well-formed; a NUL never continues a sequence, so this does not read past the end of a string. */
-static size_t sequence_length(const unsigned char *p)
-{
-    size_t length = p[0] < 0x80                   ? 1
-                    : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-                    : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-                    : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-                                                  : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] >= 0x90))
-        return 0;
-    return length;
-}
-
 static void add_quoted(struct text *out, const char *value)
 {
     text_add_bytes(out, "\"", 1);
     for (const unsigned char *p = (const unsigned char *)value; *p;) {
-        size_t length = sequence_length(p);
+        size_t length = text_sequence_length((const char *)p);
         if (length == 0) {
             text_add(out, "\xef\xbf\xbd"); /* U+FFFD */
             length = 1;

@@ -9,6 +9,7 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -40,6 +41,7 @@ struct timer {
     uint64_t order;
     size_t place; /* in the heap */
     enum timer_state state;
+    bool lateness_ignored;
     struct timer *next, *previous; /* in the list of due timers */
 };
 
@@ -47,6 +49,7 @@ struct loop {
     struct arena *arena;
     int epoll_fd, timer_fd;
     int64_t timer_fd_ns; /* what the timerfd is set to; INT64_MAX: it will not fire */
+    int64_t busy_wait_ns;
     bool stop;
     unsigned depth; /* turns inside callbacks of turns */
     struct timer **heap;
@@ -217,9 +220,13 @@ void loop_arm(struct timer *timer, int64_t deadline_ns)
     move_up(loop, timer);
 }
 
-bool loop_armed(const struct timer *timer)
+static void count_lateness(struct loop *loop, int64_t late_ns)
 {
-    return timer->state != IDLE;
+    loop->lateness.count++;
+    loop->lateness.total_ns += late_ns;
+    if (late_ns > loop->lateness.maximum_ns)
+        loop->lateness.maximum_ns = late_ns;
+    loop->lateness.over_1ms_count += late_ns > NS_PER_MS;
 }
 
 static bool fire_due_timers(struct loop *loop)
@@ -241,12 +248,8 @@ static bool fire_due_timers(struct loop *loop)
         loop_disarm(timer);
         /* A timer armed for a moment that had already passed is not late by the past that it was armed with. */
         int64_t expected = timer->deadline_ns > timer->armed_ns ? timer->deadline_ns : timer->armed_ns;
-        int64_t late = clock_now_ns() - expected;
-        loop->lateness.count++;
-        loop->lateness.total_ns += late;
-        if (late > loop->lateness.maximum_ns)
-            loop->lateness.maximum_ns = late;
-        loop->lateness.over_1ms_count += late > NS_PER_MS;
+        if (!timer->lateness_ignored)
+            count_lateness(loop, clock_now_ns() - expected);
         timer->callback(timer->context, timer->deadline_ns);
         fired = true;
     }
@@ -265,6 +268,21 @@ static int set_timer_fd(struct loop *loop, int64_t deadline_ns, struct err *err)
     return 0;
 }
 
+void loop_busy_wait(struct loop *loop, int64_t for_ns)
+{
+    loop->busy_wait_ns = for_ns;
+}
+
+/* Without sleeping. The timerfd is set, so that a look sees what is due. */
+static int look_out(struct loop *loop, struct epoll_event *events)
+{
+    const int64_t until_ns = clock_now_ns() + loop->busy_wait_ns;
+    int count;
+    while ((count = epoll_wait(loop->epoll_fd, events, BATCH, 0)) == 0 && clock_now_ns() < until_ns)
+        sched_yield();
+    return count;
+}
+
 /* Waits once, and delivers. 1: something was delivered or a signal came; 0: nothing. */
 static int wait_and_deliver(struct loop *loop, int64_t deadline_ns, bool may_wait, struct err *err)
 {
@@ -276,7 +294,9 @@ static int wait_and_deliver(struct loop *loop, int64_t deadline_ns, bool may_wai
             return status;
     }
     struct epoll_event events[BATCH];
-    int count = epoll_wait(loop->epoll_fd, events, BATCH, may_wait ? -1 : 0);
+    int count = may_wait && loop->busy_wait_ns > 0 ? look_out(loop, events) : 0;
+    if (count == 0)
+        count = epoll_wait(loop->epoll_fd, events, BATCH, may_wait ? -1 : 0);
     if (count < 0 && errno != EINTR)
         return err_set_errno(err, ERR_HOST, errno, "cannot wait for events");
     bool delivered = count < 0;
@@ -329,6 +349,11 @@ int loop_run(struct loop *loop, struct err *err)
 void loop_stop(struct loop *loop)
 {
     loop->stop = true;
+}
+
+void loop_ignore_lateness(struct timer *timer)
+{
+    timer->lateness_ignored = true;
 }
 
 struct loop_lateness loop_lateness(const struct loop *loop)

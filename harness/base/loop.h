@@ -27,12 +27,16 @@ void loop_unwatch(struct watch *watch); /* before the descriptor is closed */
 struct timer *loop_timer(struct loop *loop, loop_timer_callback *callback, void *context);
 void loop_arm(struct timer *timer, int64_t deadline_ns); /* absolute; re-arming moves it; a past deadline fires at the next turn */
 void loop_disarm(struct timer *timer);
-bool loop_armed(const struct timer *timer);
+void loop_ignore_lateness(struct timer *timer); /* for good: loop_lateness() does not count it */
 
 int loop_run(struct loop *loop, struct err *err); /* until loop_stop() */
 void loop_stop(struct loop *loop);
 /* One turn: delivers what is due, waiting at most until `deadline_ns` (0: do not wait; INT64_MAX: for ever). */
 int loop_turn(struct loop *loop, int64_t deadline_ns, struct err *err);
+
+/* From now on the loop looks for events for so long before it sleeps, and lets others have the processor between two looks: what
+ * comes meanwhile is delivered without a wake-up. 0, the default: it sleeps at once. */
+void loop_busy_wait(struct loop *loop, int64_t for_ns);
 
 /* How late timers fired since loop_new: the raw material of the fidelity verdict. */
 struct loop_lateness {

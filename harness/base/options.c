@@ -14,7 +14,12 @@
 
 static_assert(OPTION_TYPE_COUNT == 6, "a type was added: parse, store and describe it");
 
-enum { LONG_BASE = 256, HELP_VALUE = 1 << 20, NEAREST_BYTES_MAX = 64 }; /* getopt values: letters lie below LONG_BASE */
+enum {
+    LONG_BASE = 256,
+    HELP_VALUE = 1 << 20,
+    POSITIONAL_VALUE = 1,
+    NEAREST_BYTES_MAX = 64
+}; /* getopt values: letters lie below LONG_BASE */
 
 struct value {
     const struct option_row *row;
@@ -178,7 +183,9 @@ static bool make_getopt_tables(const struct option_table *table, struct getopt_t
     tables->long_options = calloc(count + 2, sizeof(*tables->long_options));
     if (!tables->long_options)
         return false;
-    text_add(&tables->short_options, ":"); /* a missing value is told apart from an unknown option */
+    if (table->command_position > 0)
+        text_add(&tables->short_options, "-"); /* positional arguments are told one by one */
+    text_add(&tables->short_options, ":");     /* a missing value is told apart from an unknown option */
     bool letter_h_is_free = true;
     for (size_t i = 0; i < count; i++) {
         const struct option_row *row = &table->rows[i];
@@ -238,7 +245,7 @@ static int check_positional(const struct option_table *table, int count, char *c
 {
     if (count < table->positional_minimum)
         return err_set(err, ERR_USAGE, "%s: found %d argument%s, at least %d needed; usage: laggard %s %s", table->command, count,
-                       count == 1 ? "" : "s", table->positional_minimum, table->command, table->usage);
+                       units_plural(count), table->positional_minimum, table->command, table->usage);
     if (table->positional_maximum >= 0 && count > table->positional_maximum)
         return err_set(err, ERR_USAGE, "%s: found '%.60s', which is one argument too many; usage: laggard %s %s", table->command,
                        argv[table->positional_maximum], table->command, table->usage);
@@ -249,13 +256,21 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
 {
     cleanup(getopt_tables_free) struct getopt_tables tables = {0};
     cleanup(free_pointer) struct value *values = calloc((size_t)argc + 1, sizeof(*values));
+    cleanup(free_pointer) char **positional = calloc((size_t)argc + 1, sizeof(*positional)); /* those that getopt told of */
     size_t capacity = (size_t)argc + 1, value_count = 0;
-    if (!values || !make_getopt_tables(table, &tables))
+    int told = 0;
+    if (!values || !positional || !make_getopt_tables(table, &tables))
         return err_set(err, ERR_HOST, "out of memory");
     opterr = 0;
     optind = 0; /* glibc: start afresh, forgetting an earlier command line */
     int found;
     while ((found = getopt_long(argc, argv, tables.short_options.bytes, tables.long_options, NULL)) != -1) {
+        if (found == POSITIONAL_VALUE) {
+            positional[told++] = optarg;
+            if (told <= table->command_position)
+                continue;
+            break;
+        }
         const struct option_row *row = row_of(table, found == ':' ? optopt : found);
         if (found == '?')
             return unknown_option(table, argv[optind - 1], err);
@@ -280,13 +295,16 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
         }
         value_count++;
     }
-    int status = check_positional(table, argc - optind, argv + optind, err);
+    int count = told + argc - optind;
+    for (int i = 0; i < argc - optind; i++)
+        positional[told + i] = argv[optind + i];
+    int status = check_positional(table, count, positional, err);
     if (status < 0)
         return status;
     for (size_t i = 0; i < value_count; i++)
         store_value(&values[i], target);
-    *positional_count = argc - optind;
-    memmove(argv, argv + optind, (size_t)(argc - optind) * sizeof(*argv));
+    *positional_count = count;
+    memcpy(argv, positional, ((size_t)count + 1) * sizeof(*argv)); /* with a NULL at the end */
     return 0;
 }
 

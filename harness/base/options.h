@@ -34,6 +34,8 @@ struct option_table {
     const char *command, *usage, *summary;
     const struct option_row *rows;
     int positional_minimum, positional_maximum; /* maximum -1: any number */
+    int command_position; /* which positional argument begins another program's command line: it and what follows is taken as it is,
+                           * options included; 0: none does (the first never does) */
 };
 
 /* argv[0] is the command. Positional arguments end up in argv[0..*positional_count). "--" ends options. The error (ERR_USAGE) names

@@ -7,43 +7,63 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/process_internal.h"
 
-enum step { STEP_PREPARATION, STEP_DESCRIPTORS, STEP_EXEC, STEP_COUNT };
-static const char *const step_texts[STEP_COUNT] = {
-    [STEP_PREPARATION] = "the new process could not be prepared",
-    [STEP_DESCRIPTORS] = "its descriptors could not be placed",
-    [STEP_EXEC] = "exec failed",
+static const char *const step_texts[PROCESS_STEP_COUNT] = {
+    [PROCESS_PREPARATION] = "the new process could not be prepared",
+    [PROCESS_DESCRIPTORS] = "its descriptors could not be placed",
+    [PROCESS_EXEC] = "exec failed",
+    [PROCESS_FORK] = "fork",
 };
 
-struct failure {
-    int32_t step, error;
-};
+enum { STREAMS = 3 };
 
-/* Moves descriptors[i] to 3 + i and closes the rest, but the report pipe. Sources may lie inside the target range, so all are
- * duplicated above it first; `copies` has room for them. Returns 0 or an errno. */
-static int place_descriptors(const struct process_spec *spec, int *copies, int *report_fd)
+static int copy_above(const int *sources, int count, int above, int *copies)
 {
-    int above = 3 + (int)spec->descriptor_count;
+    for (int i = 0; i < count; i++)
+        if ((copies[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, above)) < 0)
+            return errno;
+    return 0;
+}
+
+static int place_copies(const int *copies, int count, int first)
+{
+    for (int i = 0; i < count; i++)
+        if (dup2(copies[i], first + i) < 0) /* the new number has no FD_CLOEXEC */
+            return errno;
+    return 0;
+}
+
+/* Sources may lie inside the target range, so all are duplicated above it first. */
+int process_place_descriptors(const int *descriptors, unsigned descriptor_count, const int *streams, int *copies, int *report_fd)
+{
+    int count = (int)descriptor_count, above = STREAMS + count;
     int report = fcntl(*report_fd, F_DUPFD_CLOEXEC, above);
     if (report < 0)
         return errno;
     *report_fd = report;
-    for (unsigned i = 0; i < spec->descriptor_count; i++)
-        if ((copies[i] = fcntl(spec->descriptors[i], F_DUPFD_CLOEXEC, above)) < 0)
-            return errno;
-    for (unsigned i = 0; i < spec->descriptor_count; i++)
-        if (dup2(copies[i], 3 + (int)i) < 0) /* the new number has no FD_CLOEXEC */
-            return errno;
+    int stream_copies[STREAMS], stream_count = streams ? STREAMS : 0;
+    int error = copy_above(descriptors, count, above, copies);
+    if (error == 0)
+        error = copy_above(streams, stream_count, above, stream_copies);
+    if (error == 0)
+        error = place_copies(copies, count, STREAMS);
+    if (error == 0)
+        error = place_copies(stream_copies, stream_count, 0);
+    if (error != 0)
+        return error;
     if (report > above && close_range((unsigned)above, (unsigned)report - 1, 0) < 0)
         return errno;
     return close_range((unsigned)report + 1, ~0U, 0) < 0 ? errno : 0;
@@ -69,18 +89,18 @@ static void reset_signals(void)
 
 static _Noreturn void run_child(const struct process_spec *spec, int *copies, int report_fd)
 {
-    struct failure failure = {.step = STEP_PREPARATION};
-    failure.error =
+    struct process_report failure = {.step = PROCESS_PREPARATION};
+    failure.value =
         spec->before_exec ? spec->before_exec(spec->context) : 0; /* first: it may need descriptors that are closed next */
-    if (failure.error == 0) {
-        failure.step = STEP_DESCRIPTORS;
-        failure.error = place_descriptors(spec, copies, &report_fd);
+    if (failure.value == 0) {
+        failure.step = PROCESS_DESCRIPTORS;
+        failure.value = process_place_descriptors(spec->descriptors, spec->descriptor_count, spec->streams, copies, &report_fd);
     }
-    if (failure.error == 0) {
+    if (failure.value == 0) {
         reset_signals();
-        failure.step = STEP_EXEC;
+        failure.step = PROCESS_EXEC;
         execve(spec->path, spec->arguments, spec->environment ? spec->environment : environ);
-        failure.error = errno;
+        failure.value = errno;
     }
     ssize_t written = write(report_fd, &failure, sizeof(failure)); /* 8 bytes into an empty pipe: never partial */
     (void)written;
@@ -96,13 +116,65 @@ static pid_t reap(pid_t pid, int *status)
     return reaped;
 }
 
-static ssize_t read_failure(int fd, struct failure *failure)
+ssize_t process_read_report(int fd, struct process_report *report)
 {
     ssize_t count;
     do
-        count = read(fd, failure, sizeof(*failure));
+        count = read(fd, report, sizeof(*report));
     while (count < 0 && errno == EINTR);
     return count;
+}
+
+static const char *path_of(char *const *environment)
+{
+    for (; *environment; environment++)
+        if (strncmp(*environment, "PATH=", 5) == 0)
+            return *environment + 5;
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* 0, or why `file`, seen from `directory`, cannot be executed; *there: it could be looked at. */
+static int executable(const char *directory, const char *file, bool *there)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? directory : "", file[0] != '/' ? "/" : "", file) >=
+        (int)sizeof(path))
+        return ENAMETOOLONG;
+    *there = stat(path, &status) == 0;
+    if (!*there || access(path, X_OK) < 0)
+        return errno;
+    return S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+}
+
+int process_find(const char *name, char *const *environment, const char *directory, char *found, size_t size, struct err *err)
+{
+    bool there = false;
+    directory = directory ? directory : ".";
+    if (strchr(name, '/')) {
+        int error = executable(directory, name, &there);
+        if (error == 0 && (size_t)snprintf(found, size, "%s", name) >= size)
+            error = ENAMETOOLONG;
+        const char *hint = error == EACCES && there ? " (is it executable? `chmod +x` makes it so)" : "";
+        return error ? err_set_errno(err, ERR_USAGE, error, "cannot run %s%s", name, hint) : 0;
+    }
+    const char *path = path_of(environment ? environment : environ);
+    char refused[PATH_MAX] = "";
+    for (const char *folder = path; name[0]; folder += strcspn(folder, ":") + 1) {
+        int length = (int)strcspn(folder, ":");
+        char file[PATH_MAX];
+        bool fits = snprintf(file, sizeof(file), "%.*s%s%s", length, folder, length ? "/" : "./", name) < (int)sizeof(file);
+        int error = fits ? executable(directory, file, &there) : ENAMETOOLONG;
+        if (error == 0 && (size_t)snprintf(found, size, "%s", file) < size)
+            return 0;
+        if (error == EACCES && there)
+            snprintf(refused, sizeof(refused), "%s", file);
+        if (folder[length] == 0)
+            break;
+    }
+    if (refused[0])
+        return err_set(err, ERR_USAGE, "cannot run %s: %s is there, but may not be executed", name, refused);
+    return err_set(err, ERR_USAGE, "cannot run '%s': no folder of PATH has a program of that name (PATH is %s)", name, path);
 }
 
 int process_begin(const struct process_spec *spec, struct process *process, int *report_fd, struct err *err)
@@ -137,48 +209,28 @@ int process_begin(const struct process_spec *spec, struct process *process, int 
     return 0;
 }
 
+int process_refused(const char *path, const struct process_report *report, ssize_t length, struct err *err)
+{
+    if (length != (ssize_t)sizeof(*report) || report->step < 0 || report->step >= PROCESS_STEP_COUNT)
+        return err_set(err, ERR_HOST, "cannot start %s: its report cannot be read", path);
+    /* The file itself was there when it was looked for. */
+    const char *hint = "";
+    if (report->step == PROCESS_EXEC && report->value == ENOEXEC)
+        hint = " (neither a program of this machine nor a script that begins with #! and its interpreter)";
+    else if (report->step == PROCESS_EXEC && report->value == ENOENT && access(path, F_OK) == 0)
+        hint = " (the interpreter that it names is not there)";
+    return err_set_errno(err, ERR_HOST, report->value, "cannot start %s: %s%s", path, step_texts[report->step], hint);
+}
+
 int process_confirm(const char *path, struct process *process, int *report_fd, struct err *err)
 {
-    struct failure failure;
-    ssize_t count = read_failure(*report_fd, &failure);
+    struct process_report report;
+    ssize_t count = process_read_report(*report_fd, &report);
     close_fd(report_fd);
     if (count == 0)
         return 0;
     process_end(process);
-    if (count != (ssize_t)sizeof(failure) || failure.step < 0 || failure.step >= STEP_COUNT)
-        return err_set(err, ERR_HOST, "cannot start %s: its report cannot be read", path);
-    return err_set_errno(err, ERR_HOST, failure.error, "cannot start %s: %s", path, step_texts[failure.step]);
-}
-
-int process_spawn(const struct process_spec *spec, struct process *process, struct err *err)
-{
-    struct process started = PROCESS_NONE;
-    int report_fd = -1;
-    int result = process_begin(spec, &started, &report_fd, err);
-    if (result == 0)
-        result = process_confirm(spec->path, &started, &report_fd, err);
-    if (result == 0)
-        *process = started;
-    return result;
-}
-
-int process_wait(struct process *process, struct process_exit *how, struct err *err)
-{
-    if (process->pid <= 0)
-        return err_set(err, ERR_HOST, "cannot wait for a process that was not started");
-    int status;
-    pid_t pid = process->pid;
-    pid_t reaped = reap(pid, &status);
-    int reap_error = errno;
-    close_fd(&process->pidfd);
-    *process = PROCESS_NONE;
-    if (reaped < 0)
-        return err_set_errno(err, ERR_HOST, reap_error, "cannot wait for process %d", (int)pid);
-    if (how) {
-        how->exited = WIFEXITED(status);
-        how->status = how->exited ? WEXITSTATUS(status) : WTERMSIG(status);
-    }
-    return 0;
+    return process_refused(path, &report, count, err);
 }
 
 void process_end(struct process *process)

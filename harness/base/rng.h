@@ -19,6 +19,7 @@ enum rng_purpose {
     RNG_LINK,         /* jitter, loss, duplication, corruption of one link direction */
     RNG_PREDICT,      /* seeded simulation inside a prediction */
     RNG_BOOTSTRAP,    /* resampling in statistics */
+    RNG_TRAFFIC,      /* how long a flow of cross traffic sends and is silent */
     RNG_PURPOSE_COUNT
 };
 #define RNG_ALL_NODES UINT32_C(0xffffffff)

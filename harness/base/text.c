@@ -53,6 +53,39 @@ void text_add(struct text *text, const char *string)
     text_add_bytes(text, string, strlen(string));
 }
 
+size_t text_sequence_length(const char *utf8)
+{
+    const unsigned char *p = (const unsigned char *)utf8;
+    size_t length = p[0] < 0x80                   ? 1
+                    : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                    : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+                    : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                                  : 0;
+    for (size_t i = 1; i < length; i++) /* a NUL ends this, too */
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] >= 0x90))
+        return 0;
+    return length;
+}
+
+void text_add_utf8(struct text *text, const char *bytes, size_t length)
+{
+    const char *good = bytes, *p = bytes, *end = bytes + length;
+    while (p < end) {
+        size_t sequence = *p ? text_sequence_length(p) : 0;
+        if (sequence > 0) {
+            p += sequence;
+            continue;
+        }
+        text_add_bytes(text, good, (size_t)(p - good));
+        text_add(text, "\xef\xbf\xbd");
+        good = ++p;
+    }
+    text_add_bytes(text, good, (size_t)(p - good));
+}
+
 void text_printf(struct text *text, const char *format, ...)
 {
     va_list arguments, again;

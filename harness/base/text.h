@@ -14,6 +14,12 @@ struct text {
 void text_free(struct text *text); /* also for cleanup() */
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t length);
+/* Bytes from anywhere as UTF-8 without NUL: what is neither becomes U+FFFD, a byte each. bytes[length] must be there and no
+ * continuation byte, as the NUL behind a string. */
+void text_add_utf8(struct text *text, const char *bytes, size_t length);
+/* Of the well-formed UTF-8 sequence at the place, in bytes, or 0. Overlong forms, surrogates and what lies above U+10FFFF are not
+ * well-formed; does not read past a NUL. */
+size_t text_sequence_length(const char *utf8);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Pads with spaces until the text's display width (UTF-8 code points) since column 0 of its last line is `column`. */
 void text_pad_to(struct text *text, size_t column);

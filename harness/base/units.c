@@ -347,6 +347,11 @@ char *units_show_size(char *text, size_t size, double bytes)
     return show(text, size, bytes, units, sizeof(units) / sizeof(units[0]));
 }
 
+const char *units_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 char *units_spell_time(char *text, size_t size, int64_t ns)
 {
     return spell_time(text, size, ns);

@@ -1,10 +1,11 @@
 /* units.h: the one place where numbers are read and shown. Every parser takes the whole string, rejects trailing bytes, checks the
  * range, and on failure says what was found and what is allowed ("found '10', a time needs a unit: ns us ms s m h").
  *
- * Times    ns us ms s m h                             -> int64_t nanoseconds Rates    bit kbit mbit gbit (decimal, per second)   ->
- * uint64_t bits per second Sizes    B KB MB GB (decimal) KiB MiB GiB (binary)  -> uint64_t bytes A fraction is allowed where the
- * result is whole ("1.5ms"); "0" needs no unit; a negative number is out of range where the caller's minimum is 0. The error's kind
- * is ERR_USAGE. */
+ *   times  ns us ms s m h                            -> int64_t nanoseconds
+ *   rates  bit kbit mbit gbit (decimal, per second)  -> uint64_t bits per second
+ *   sizes  B KB MB GB (decimal) KiB MiB GiB (binary) -> uint64_t bytes
+ * A fraction is allowed where the result is whole ("1.5ms"); "0" needs no unit; a negative number is out of range where the
+ * caller's minimum is 0. The error's kind is ERR_USAGE. */
 #ifndef LAGGARD_BASE_UNITS_H
 #define LAGGARD_BASE_UNITS_H
 
@@ -30,5 +31,7 @@ char *units_show_size(char *text, size_t size, double bytes);
 char *units_spell_time(char *text, size_t size, int64_t ns);
 char *units_spell_rate(char *text, size_t size, uint64_t bits_per_second);
 char *units_spell_size(char *text, size_t size, uint64_t bytes);
+/* What follows a noun behind this number: "" for "1 worker", "s" for "0 workers". */
+const char *units_plural(int64_t count);
 
 #endif
