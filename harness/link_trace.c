@@ -1,0 +1,371 @@
+/* link_trace.c: reads files that links follow; see link_trace.h. */
+#include "harness/link_trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "harness/input_file.h"
+#include "harness/yaml_document.h"
+
+#define TIME_MOST_NS (INT64_C(168) * 3600 * NS_PER_S)
+#define STEP_LEAST_NS NS_PER_MS /* a change takes a good part of that */
+#define RATE_MOST_BPS UINT64_C(400000000000)
+enum { WORD_MOST = 63, PACKET_BYTES = 1514 };
+
+/* ---- lines and words, with their places ---- */
+struct cursor {
+    const char *file, *at, *end;
+    int line;
+};
+struct word {
+    char text[WORD_MOST + 1];
+    int column;
+};
+
+static int refuse(const struct cursor *cursor, int column, struct err *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static int refuse(const struct cursor *cursor, int column, struct err *err, const char *format, ...)
+{
+    char sentence[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    return err_set(err, ERR_USAGE, "%s:%d:%d: %s", cursor->file, cursor->line, column, sentence);
+}
+
+/* The next line without its end; false: there is none. */
+static bool next_line(struct cursor *cursor, const char **line, size_t *length)
+{
+    if (cursor->at == cursor->end)
+        return false;
+    const char *newline = memchr(cursor->at, '\n', (size_t)(cursor->end - cursor->at));
+    *line = cursor->at;
+    *length = (size_t)((newline ? newline : cursor->end) - cursor->at);
+    cursor->at = newline ? newline + 1 : cursor->end;
+    cursor->line++;
+    if (*length > 0 && (*line)[*length - 1] == '\r')
+        --*length;
+    return true;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Bytes [from, to) of a line without the blanks around them. */
+static int take_word(const struct cursor *cursor, const char *line, size_t from, size_t to, struct word *word, struct err *err)
+{
+    while (from < to && is_blank(line[from]))
+        from++;
+    while (to > from && is_blank(line[to - 1]))
+        to--;
+    word->column = (int)from + 1;
+    if (to - from > WORD_MOST)
+        return refuse(cursor, word->column, err, "found %zu characters where a number is needed", to - from);
+    for (size_t i = from; i < to; i++)
+        if (line[i] < ' ' || line[i] > '~') /* above ASCII, too, where char has a sign or none */
+            return refuse(cursor, (int)i + 1, err, "found the byte 0x%02x where a number or a name is needed",
+                          (unsigned char)line[i]);
+    memcpy(word->text, line + from, to - from);
+    word->text[to - from] = '\0';
+    return 0;
+}
+
+/* ---- mahimahi ---- */
+struct bins {
+    uint32_t *packets;
+    int64_t last_ms; /* -1: nothing read yet */
+};
+
+static int count_packets(struct cursor *cursor, struct bins *bins, struct err *err)
+{
+    const int64_t bin_ms = LINK_TRACE_BIN_NS / NS_PER_MS, last_allowed_ms = (int64_t)LINK_TRACE_STEPS_MOST * bin_ms;
+    const char *line;
+    size_t length;
+    bins->last_ms = -1;
+    while (next_line(cursor, &line, &length)) {
+        struct word word;
+        int64_t ms;
+        struct err why;
+        int status = take_word(cursor, line, 0, length, &word, err);
+        if (status < 0)
+            return status;
+        if (!word.text[0] && cursor->at == cursor->end)
+            break; /* a blank last line */
+        if (units_parse_integer(word.text, 0, last_allowed_ms, &ms, &why) < 0)
+            return refuse(cursor, word.column, err, "found '%s', a whole number of milliseconds from 0 to %lld is needed",
+                          yaml_document_printable(word.text).text, (long long)last_allowed_ms);
+        if (ms < bins->last_ms)
+            return refuse(cursor, word.column, err, "found %lld after %lld: a trace does not go back in time", (long long)ms,
+                          (long long)bins->last_ms);
+        bins->last_ms = ms;
+        bins->packets[ms / bin_ms]++;
+    }
+    if (bins->last_ms <= 0) {
+        cursor->line += cursor->line == 0;
+        return refuse(cursor, 1, err, "a trace ends with the millisecond that is its length, above 0; this one has none");
+    }
+    return 0;
+}
+
+/* A last bin of less than half a bin is part of the one before it; a packet that leaves at the very end is, too. */
+static int close_bins(struct bins *bins)
+{
+    const int64_t bin_ms = LINK_TRACE_BIN_NS / NS_PER_MS;
+    int count = (int)((bins->last_ms + bin_ms / 2) / bin_ms);
+    if (count == 0)
+        count = 1;
+    for (int64_t i = count; i <= bins->last_ms / bin_ms; i++)
+        bins->packets[count - 1] += bins->packets[i];
+    return count;
+}
+
+static int parse_mahimahi(struct cursor *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
+{
+    cleanup(free_pointer) uint32_t *packets = calloc(LINK_TRACE_STEPS_MOST + 1, sizeof(*packets));
+    if (!packets)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot read the trace '%s'", cursor->file);
+    struct bins bins = {.packets = packets};
+    int status = count_packets(cursor, &bins, err);
+    if (status < 0)
+        return status;
+    int bin_count = close_bins(&bins), count = 0;
+    int64_t period_ns = bins.last_ms * NS_PER_MS;
+    struct trace_step *steps = arena_new_array(arena, struct trace_step, (size_t)bin_count);
+    for (int i = 0; i < bin_count; i++) {
+        int64_t begin_ns = i * LINK_TRACE_BIN_NS, end_ns = i + 1 < bin_count ? begin_ns + LINK_TRACE_BIN_NS : period_ns;
+        double bits = 8.0 * PACKET_BYTES * packets[i], rate = bits * (double)NS_PER_S / (double)(end_ns - begin_ns);
+        if (rate > (double)RATE_MOST_BPS)
+            return refuse(cursor, 1, err, "from %lld ms on %u packets leave within a bin, allowed is what makes 400gbit",
+                          (long long)(begin_ns / NS_PER_MS), packets[i]);
+        uint64_t rate_bps = rate < (double)LINK_TRACE_FLOOR_BPS ? LINK_TRACE_FLOOR_BPS : (uint64_t)rint(rate);
+        if (count == 0 || steps[count - 1].rate_bps != rate_bps)
+            steps[count++] = (struct trace_step){.at_ns = begin_ns, .rate_bps = rate_bps};
+    }
+    *trace = (struct link_trace){.steps = steps, .count = count, .period_ns = period_ns, .has_rate = true};
+    return 0;
+}
+
+/* ---- csv: one row a kind of column ---- */
+enum column_kind { COLUMN_TIME, COLUMN_RATE, COLUMN_DELAY, COLUMN_LOSS, COLUMN_COUNT };
+struct column {
+    enum column_kind kind;
+    double factor; /* of numbers whose unit is in the column's name; 0: values carry it */
+};
+
+static int read_time(const char *text, double least, double most, double *value, struct err *err)
+{
+    int64_t ns;
+    int status = units_parse_time(text, (int64_t)least, (int64_t)most, &ns, err);
+    if (status == 0)
+        *value = (double)ns;
+    return status;
+}
+
+static int read_rate(const char *text, double least, double most, double *value, struct err *err)
+{
+    uint64_t rate;
+    int status = units_parse_rate(text, (uint64_t)least, (uint64_t)most, &rate, err);
+    if (status == 0)
+        *value = (double)rate;
+    return status;
+}
+
+static int read_loss(const char *text, double least, double most, double *value, struct err *err)
+{
+    return units_parse_share(text, least, most, value, err);
+}
+
+static const struct column_row {
+    const char *name;
+    int (*read)(const char *text, double least, double most, double *value, struct err *err);
+    double least, most;
+    const char *allowed;
+    bool has_unit;
+} column_rows[COLUMN_COUNT] = {
+    [COLUMN_TIME] = {"time", read_time, 0, (double)TIME_MOST_NS, "0 to 168h", true},
+    [COLUMN_RATE] = {"rate", read_rate, 8e3, (double)RATE_MOST_BPS, "8kbit to 400gbit", true},
+    [COLUMN_DELAY] = {"delay", read_time, 0, 10.0 * NS_PER_S, "0 to 10s", true},
+    [COLUMN_LOSS] = {"loss", read_loss, 0, 1, "0 to 1", false},
+};
+
+static int read_column(const struct cursor *cursor, const struct word *word, struct column *column, struct err *err)
+{
+    for (int kind = 0; kind < COLUMN_COUNT; kind++) {
+        const struct column_row *row = &column_rows[kind];
+        size_t length = strlen(row->name);
+        if (strncmp(word->text, row->name, length) != 0)
+            continue;
+        *column = (struct column){.kind = (enum column_kind)kind};
+        if (!word->text[length])
+            return 0;
+        char one[WORD_MOST + 2];
+        snprintf(one, sizeof(one), "1%s", word->text + length + 1);
+        if (row->has_unit && word->text[length] == '_' && word->text[length + 1] &&
+            row->read(one, 1, row->most, &column->factor, NULL) == 0)
+            return 0;
+    }
+    return refuse(
+        cursor, word->column, err,
+        "found the column '%s'; known are time, rate, delay and loss, also with a unit behind: time_s, rate_mbit, delay_ms",
+        yaml_document_printable(word->text).text);
+}
+
+static int read_header(const struct cursor *cursor, const char *line, size_t length, struct column *columns, int *count,
+                       struct link_trace *trace, struct err *err)
+{
+    bool seen[COLUMN_COUNT] = {false};
+    *count = 0;
+    for (size_t from = 0; from <= length;) {
+        const char *comma = memchr(line + from, ',', length - from);
+        size_t to = comma ? (size_t)(comma - line) : length;
+        struct word word;
+        struct column column = {0};
+        int status = take_word(cursor, line, from, to, &word, err);
+        if (status == 0)
+            status = read_column(cursor, &word, &column, err);
+        if (status < 0)
+            return status;
+        if (seen[column.kind])
+            return refuse(cursor, word.column, err, "the column '%s' is there twice", column_rows[column.kind].name);
+        seen[column.kind] = true;
+        columns[(*count)++] = column;
+        from = to + 1;
+    }
+    if (!seen[COLUMN_TIME] || *count < 2)
+        return refuse(cursor, 1, err, "the first line names the columns: time and at least one of rate, delay and loss");
+    trace->has_rate = seen[COLUMN_RATE];
+    trace->has_delay = seen[COLUMN_DELAY];
+    trace->has_loss = seen[COLUMN_LOSS];
+    return 0;
+}
+
+static int read_cell(const struct cursor *cursor, const struct word *word, const struct column *column, double *value,
+                     struct err *err)
+{
+    const struct column_row *row = &column_rows[column->kind];
+    struct err why;
+    if (column->factor > 0) {
+        double number;
+        if (units_parse_number(word->text, -1e300, 1e300, &number, &why) < 0)
+            return refuse(cursor, word->column, err, "%s: %s", row->name, why.text);
+        *value = rint(number * column->factor);
+    } else if (row->read(word->text, row->least, row->most, value, &why) < 0) {
+        return refuse(cursor, word->column, err, "%s: %s", row->name, why.text);
+    }
+    if (!(*value >= row->least && *value <= row->most))
+        return refuse(cursor, word->column, err, "%s: found '%s', allowed is %s", row->name,
+                      yaml_document_printable(word->text).text, row->allowed);
+    return 0;
+}
+
+static int read_row(const struct cursor *cursor, const char *line, size_t length, const struct column *columns, int count,
+                    int64_t after_ns, struct trace_step *step, struct err *err)
+{
+    double values[COLUMN_COUNT] = {0};
+    size_t from = 0;
+    for (int i = 0; i < count; i++) {
+        const char *comma = from <= length ? memchr(line + from, ',', length - from) : NULL;
+        size_t to = comma ? (size_t)(comma - line) : length;
+        if (from > length || (i + 1 == count && comma))
+            return refuse(cursor, (int)(from > length ? length : to) + 1, err,
+                          "found %s values than the %d columns that the first line names", from > length ? "fewer" : "more", count);
+        struct word word;
+        int status = take_word(cursor, line, from, to, &word, err);
+        if (status == 0)
+            status = read_cell(cursor, &word, &columns[i], &values[columns[i].kind], err);
+        if (status < 0)
+            return status;
+        if (columns[i].kind == COLUMN_TIME && after_ns >= 0 && values[COLUMN_TIME] < (double)(after_ns + STEP_LEAST_NS)) {
+            char before[UNITS_TEXT_BYTES];
+            return refuse(cursor, word.column, err, "found the time '%s' after %s: from line to line times grow by at least 1ms",
+                          word.text, units_spell_time(before, sizeof(before), after_ns));
+        }
+        from = to + 1;
+    }
+    *step = (struct trace_step){.at_ns = (int64_t)values[COLUMN_TIME],
+                                .rate_bps = (uint64_t)values[COLUMN_RATE],
+                                .delay_ns = (int64_t)values[COLUMN_DELAY],
+                                .loss = values[COLUMN_LOSS]};
+    return 0;
+}
+
+static bool left_out(const char *line, size_t length)
+{
+    while (length > 0 && is_blank(*line))
+        line++, length--;
+    return length == 0 || *line == '#';
+}
+
+/* How many lines are left, as far as a trace may have them. */
+static size_t lines_left(const struct cursor *cursor)
+{
+    size_t count = 1;
+    for (const char *c = cursor->at; c < cursor->end && count <= LINK_TRACE_STEPS_MOST; c++)
+        count += *c == '\n';
+    return count;
+}
+
+static int parse_csv(struct cursor *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
+{
+    struct link_trace read = {0};
+    struct column columns[COLUMN_COUNT];
+    int column_count = 0;
+    struct trace_step *steps = NULL;
+    const char *line;
+    size_t length;
+    while (next_line(cursor, &line, &length)) {
+        if (left_out(line, length))
+            continue;
+        int status;
+        if (!steps) {
+            status = read_header(cursor, line, length, columns, &column_count, &read, err);
+            steps = arena_new_array(arena, struct trace_step, lines_left(cursor));
+        } else if (read.count == LINK_TRACE_STEPS_MOST) {
+            status = refuse(cursor, 1, err, "a trace has at most %d lines", LINK_TRACE_STEPS_MOST);
+        } else {
+            int64_t after_ns = read.count ? steps[read.count - 1].at_ns : -1;
+            status = read_row(cursor, line, length, columns, column_count, after_ns, &steps[read.count++], err);
+        }
+        if (status < 0)
+            return status;
+    }
+    if (read.count == 0) {
+        cursor->line += cursor->line == 0;
+        return refuse(cursor, 1, err,
+                      "nothing here says what the link is; needed are a line of columns, 'time,rate', and lines like '0s,10mbit'");
+    }
+    int64_t last_ns = steps[read.count - 1].at_ns;
+    read.steps = steps;
+    read.period_ns = read.count > 1 ? last_ns + (last_ns - steps[read.count - 2].at_ns) : last_ns + TIME_MOST_NS;
+    *trace = read;
+    return 0;
+}
+
+/* ---- */
+int link_trace_parse(enum trace_format format, const char *file, const char *text, size_t length, struct arena *arena,
+                     struct link_trace *trace, struct err *err)
+{
+    static int (*const parsers[TRACE_FORMAT_COUNT])(struct cursor *, struct arena *, struct link_trace *,
+                                                    struct err *) = {[TRACE_MAHIMAHI] = parse_mahimahi, [TRACE_CSV] = parse_csv};
+    struct cursor cursor = {.file = file, .at = text, .end = text + length};
+    return parsers[format](&cursor, arena, trace, err);
+}
+
+int link_trace_load(enum trace_format format, const char *path, struct arena *arena, struct link_trace *trace, struct err *err)
+{
+    cleanup(text_free) struct text text = {0};
+    int status = input_file_read(path, "trace", LINK_TRACE_FILE_MOST, &text, err);
+    return status < 0 ? status : link_trace_parse(format, path, text.bytes ? text.bytes : "", text.length, arena, trace, err);
+}
