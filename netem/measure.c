@@ -1,108 +1,28 @@
-/* netem/measure.c: which links are measured, from where to where, and whether what came out is what was asked. */
+/* netem/measure.c: which links are measured, from where to where, and in what order. */
 #include "netem/measure.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <math.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/units.h"
 #include "netem/impairment.h"
 #include "netem/measure_internal.h"
 #include "netem/topology.h"
 
-#define RELATIVE_TOLERANCE 0.05
-/* A transfer of one second is a handful of packets on such a link, and TCP's timers are as long as those packets: count in
- * packets. */
-#define SLOW_RATE_BPS UINT64_C(300000)
-#define SLOW_RATE_TOLERANCE 0.4
-#define DELAY_TOLERANCE_NS (200.0 * (double)NS_PER_US)
 enum {
+    NICENESS = -15,
     ATTEMPTS = 2,
     SECONDS_BASE = 60,
-    SECONDS_A_LINK = 15,
-    ROUND_TRIPS_A_LINK = 7, /* one of the probes, six of the transfer */
+    SECONDS_A_LINK = 20,
+    ROUND_TRIPS_A_LINK = 24, /* one of the probes, one of the fates, six of the transfer, the rest of messages */
+    TIMES_A_LINK = 3,        /* of the effort's: delays, fates, messages */
 };
-
-int measure_socket(const struct measure_end *end, int type, int *fd, struct sockaddr_in *bound, struct err *err)
-{
-    struct in_addr in = {.s_addr = htonl(end->address)};
-    char address[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &in, address, sizeof(address));
-    if (setns(end->namespace_fd, CLONE_NEWNET) < 0)
-        return err_set_errno(err, ERR_HOST, errno, "entering the namespace of %s", address);
-    cleanup(close_fd) int opened = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct sockaddr_in wanted = {.sin_family = AF_INET, .sin_addr = in};
-    socklen_t length = sizeof(*bound);
-    if (opened >= 0 && end->device &&
-        setsockopt(opened, SOL_SOCKET, SO_BINDTODEVICE, end->device, (socklen_t)strlen(end->device)) < 0)
-        return err_set_errno(err, ERR_HOST, errno, "a socket on %s's device %s", address, end->device);
-    if (opened < 0 || bind(opened, (struct sockaddr *)&wanted, sizeof(wanted)) < 0 ||
-        getsockname(opened, (struct sockaddr *)bound, &length) < 0)
-        return err_set_errno(err, ERR_HOST, errno, "a socket on %s", address);
-    *fd = steal_fd(&opened);
-    return 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void object(struct direction_check *check, const char *format, ...)
-{
-    size_t used = strlen(check->reason);
-    va_list arguments;
-    va_start(arguments, format);
-    if (used > 0 && used + 2 < sizeof(check->reason))
-        used += (size_t)snprintf(check->reason + used, sizeof(check->reason) - used, "; ");
-    vsnprintf(check->reason + used, sizeof(check->reason) - used, format, arguments);
-    va_end(arguments);
-    check->within_tolerance = false;
-}
-
-static void judge_delay(const struct direction *asked, struct direction_check *check)
-{
-    char found[UNITS_TEXT_BYTES], wanted[UNITS_TEXT_BYTES];
-    if (check->probes_received == 0) {
-        object(check, "none of %u probes came through", check->probes_sent);
-        return;
-    }
-    double tolerance_ns = RELATIVE_TOLERANCE * (double)asked->delay_ns;
-    if (tolerance_ns < DELAY_TOLERANCE_NS)
-        tolerance_ns = DELAY_TOLERANCE_NS;
-    /* Two dozen probes tell little of a distribution: their mean lies within what jitter can add, and order kept only adds. */
-    tolerance_ns += (double)impairment_jitter_most_ns(&asked->impairments);
-    if (fabs(check->delay_mean_ns - (double)asked->delay_ns) > tolerance_ns && asked->impairments.reorder == 0)
-        object(check, "delay %s where %s was asked", units_show_time(found, sizeof(found), check->delay_mean_ns),
-               asked->delay_ns ? units_show_time(wanted, sizeof(wanted), (double)asked->delay_ns) : "none");
-    if (check->probes_received < check->probes_sent && !impairment_any_loss(&asked->impairments) && asked->impairments.corrupt == 0)
-        object(check, "%u of %u probes were lost", check->probes_sent - check->probes_received, check->probes_sent);
-}
-
-static void judge_goodput(const struct direction *asked, int mtu, struct direction_check *check)
-{
-    char found[UNITS_TEXT_BYTES], wanted[UNITS_TEXT_BYTES];
-    double asked_bps = (double)asked->rate_bps * topology_payload_share(mtu, asked->framing);
-    double tolerance_bps = asked_bps * (asked->rate_bps < SLOW_RATE_BPS ? SLOW_RATE_TOLERANCE : RELATIVE_TOLERANCE);
-    if (check->goodput_bps <= 0)
-        object(check, "no transfer came through");
-    /* What TCP makes of an impaired link is TCP's business. */
-    else if (asked->rate_bps && !impairment_asked(&asked->impairments) && fabs(check->goodput_bps - asked_bps) > tolerance_bps)
-        object(check, "goodput %s where %s was asked", units_show_rate(found, sizeof(found), check->goodput_bps),
-               units_show_rate(wanted, sizeof(wanted), asked_bps));
-}
-
-void measure_judge(const struct direction *asked, int mtu, struct direction_check *check)
-{
-    check->within_tolerance = true;
-    check->reason[0] = '\0';
-    judge_delay(asked, check);
-    judge_goodput(asked, mtu, check);
-}
 
 int measure_sampled_link(int link_count, int sample, int i)
 {
@@ -111,33 +31,55 @@ int measure_sampled_link(int link_count, int sample, int i)
     return (int)((int64_t)i * link_count / sample);
 }
 
+static int sample_count(int link_count, const struct measure_effort *effort)
+{
+    return effort->sample <= 0 || effort->sample > link_count ? link_count : effort->sample;
+}
+
 static struct measure_end end_of(const struct topology *topology, const int *namespace_fds, int place, const char *device)
 {
     return (struct measure_end){
         .namespace_fd = namespace_fds[place], .address = topology_address(topology, place), .device = device};
 }
 
-static int measure_direction(const struct topology *topology, const int *namespace_fds, const struct link *link, int direction,
-                             struct direction_check *check, struct err *err)
+enum { DEVICE_BYTES = 16 };
+
+static struct measure_path path_of(const struct topology *topology, const int *namespace_fds, const struct measure_effort *effort,
+                                   int index, int direction, const char *device)
 {
     bool forward = direction == DIRECTION_FORWARD;
-    char device[16];
-    snprintf(device, sizeof(device), "l%d", (int)(link - topology->links)); /* at both ends */
-    struct measure_path path = {
+    const struct link *link = &topology->links[index];
+    return (struct measure_path){
         .source = end_of(topology, namespace_fds, forward ? link->from : link->to, device),
         .target = end_of(topology, namespace_fds, forward ? link->to : link->from, device),
         .asked = link->direction[direction],
         .round_trip_ns = link->direction[0].delay_ns + link->direction[1].delay_ns,
         .mtu = topology->mtu,
+        .time_ns = effort->time_ns,
+        .loses = measure_asked_to_lose(&link->direction[0]) || measure_asked_to_lose(&link->direction[1]),
+        .slow_start_after_idle = topology->tcp.slow_start_after_idle,
     };
+}
+
+static int measure_once(const struct measure_path *path, struct direction_check *found, struct err *err)
+{
+    bool fates = path->time_ns > 0 || impairment_any_probability(&path->asked.impairments);
+    int failed = measure_delay(path, found, err);
+    if (failed || found->probes_received == 0)
+        return failed;
+    if (fates)
+        failed = measure_fates(path, found, err);
+    return failed ? failed : measure_goodput(path, found, err);
+}
+
+static int measure_direction(const struct measure_path *path, struct direction_check *check, struct err *err)
+{
     for (int attempt = 0; attempt < ATTEMPTS && !check->within_tolerance; attempt++) {
         struct direction_check found = {.measured = true};
-        int failed = measure_delay(&path, &found, err);
-        if (!failed && found.probes_received > 0)
-            failed = measure_goodput(&path, &found.goodput_bps, err);
+        int failed = measure_once(path, &found, err);
         if (failed)
-            return err_wrap(err, "measuring link %s, %s", link->name, forward ? "forward" : "backward");
-        measure_judge(&path.asked, path.mtu, &found);
+            return failed;
+        measure_judge(path, &found);
         *check = found;
     }
     return 0;
@@ -153,25 +95,77 @@ int64_t measure_longest_round_trip_ns(const struct topology *topology)
     return longest_ns;
 }
 
-int64_t measure_seconds_most(int link_count, int sample, int64_t round_trip_ns)
+int64_t measure_seconds_most(int link_count, const struct measure_effort *effort, int64_t round_trip_ns)
 {
-    int64_t links = sample <= 0 || sample > link_count ? link_count : sample;
-    return SECONDS_BASE + links * (SECONDS_A_LINK + (DIRECTIONS * ATTEMPTS * ROUND_TRIPS_A_LINK * round_trip_ns) / NS_PER_S);
+    int64_t links = sample_count(link_count, effort);
+    int64_t direction_ns = ROUND_TRIPS_A_LINK * round_trip_ns + TIMES_A_LINK * effort->time_ns;
+    return SECONDS_BASE + effort->time_ns / NS_PER_S + links * (SECONDS_A_LINK + DIRECTIONS * ATTEMPTS * direction_ns / NS_PER_S);
 }
 
-int measure_links(const struct topology *topology, const int *namespace_fds, int sample, struct link_check *checks, struct err *err)
+struct measured { /* the list of directions */
+    struct measure_path *paths;
+    struct measure_drift *drifts;
+    int *links; /* of paths[DIRECTIONS * i] and the one behind it */
+    char *devices;
+    int count; /* of directions */
+};
+
+static void measured_free(struct measured *measured)
 {
-    (void)prctl(PR_SET_TIMERSLACK, 1UL);
-    memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
-    int count = sample <= 0 || sample > topology->link_count ? topology->link_count : sample;
-    for (int i = 0; i < count; i++) {
-        int index = measure_sampled_link(topology->link_count, sample, i);
-        for (int direction = 0; direction < DIRECTIONS; direction++) {
-            int failed = measure_direction(topology, namespace_fds, &topology->links[index], direction,
-                                           &checks[index].direction[direction], err);
-            if (failed)
-                return failed;
-        }
+    free(measured->paths);
+    free(measured->drifts);
+    free(measured->links);
+    free(measured->devices);
+}
+
+static struct direction_check *check_of(const struct measured *measured, struct link_check *checks, int i)
+{
+    return &checks[measured->links[i / DIRECTIONS]].direction[i % DIRECTIONS];
+}
+
+/* Everything on the list, in its order; then, thorough, all of it once more at the same time. */
+static int measure_all(const struct measured *measured, const struct topology *topology, struct link_check *checks, int64_t time_ns,
+                       struct err *err)
+{
+    for (int i = 0; i < measured->count; i++)
+        if (measure_direction(&measured->paths[i], check_of(measured, checks, i), err) < 0)
+            return err_wrap(err, "measuring link %s, %s", topology->links[measured->links[i / DIRECTIONS]].name,
+                            i % DIRECTIONS == DIRECTION_FORWARD ? "forward" : "backward");
+    if (time_ns == 0)
+        return 0;
+    if (measure_drifts(measured->paths, measured->drifts, measured->count, time_ns, err) < 0)
+        return err_wrap(err, "watching the delays of %d directions", measured->count);
+    for (int i = 0; i < measured->count; i++) {
+        struct direction_check *check = check_of(measured, checks, i);
+        check->drift_ns = measured->drifts[i].drift_ns;
+        check->drift_probes = measured->drifts[i].probes;
+        measure_judge(&measured->paths[i], check);
     }
     return 0;
+}
+
+int measure_links(const struct topology *topology, const int *namespace_fds, const struct measure_effort *effort,
+                  struct link_check *checks, struct err *err)
+{
+    (void)prctl(PR_SET_TIMERSLACK, 1UL);
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS); /* where allowed: the links are measured, not who else wants a processor */
+    memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
+    int count = sample_count(topology->link_count, effort);
+    cleanup(measured_free) struct measured measured = {
+        .paths = calloc((size_t)(count * DIRECTIONS) + 1, sizeof(*measured.paths)),
+        .drifts = calloc((size_t)(count * DIRECTIONS) + 1, sizeof(*measured.drifts)),
+        .links = calloc((size_t)count + 1, sizeof(*measured.links)),
+        .devices = calloc((size_t)count + 1, DEVICE_BYTES),
+        .count = count * DIRECTIONS,
+    };
+    if (!measured.paths || !measured.drifts || !measured.links || !measured.devices)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "memory to measure %d links", count);
+    for (int i = 0; i < count; i++) {
+        char *device = measured.devices + (size_t)i * DEVICE_BYTES;
+        measured.links[i] = measure_sampled_link(topology->link_count, effort->sample, i);
+        snprintf(device, DEVICE_BYTES, "l%d", measured.links[i]); /* at both ends */
+        for (int d = 0; d < DIRECTIONS; d++)
+            measured.paths[i * DIRECTIONS + d] = path_of(topology, namespace_fds, effort, measured.links[i], d, device);
+    }
+    return measure_all(&measured, topology, checks, effort->time_ns, err);
 }

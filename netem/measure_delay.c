@@ -1,29 +1,28 @@
 /* netem/measure_delay.c: one-way delay of one direction by UDP probes that carry the sender's clock.
  *
- * Theory of operation. One thread holds both sockets. A probe is sent every SPACING_NS, far enough apart that each meets an idle
- * link, and few enough that tbf's full bucket takes all of them at once even on the slowest link. Arrival is the kernel's receive
- * stamp. That is CLOCK_REALTIME, so both clocks are read as soon as a probe is taken from the socket; their difference, fresh by a
- * fraction of a millisecond, moves the stamp to CLOCK_MONOTONIC. */
-#include "netem/measure_internal.h"
-
+ * Theory of operation. One thread holds both sockets. A probe is sent every spacing: far enough apart that each meets an idle link
+ * and, in a thorough measurement, an empty line in spite of jitter (which keeps order, so that a probe close behind a late one
+ * would be late, too), and few enough that tbf's full bucket takes all of them at once even on the slowest link. Arrival is the
+ * kernel's receive stamp. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "netem/impairment.h"
-#include "netem/shaping.h"
+#include "netem/measure_internal.h"
 
-#define SETTLE_NS (2 * NS_PER_MS)        /* the kernel switches stamps on in the background */
-#define SETTLE_MOST_NS (300 * NS_PER_MS) /* and tbf's bucket fills again */
-#define SPACING_NS (1200 * NS_PER_US)
+#define SPACING_LEAST_NS (1200 * NS_PER_US)
 #define PATIENCE_NS (300 * NS_PER_MS) /* beyond the asked delay, for the last probes */
-#define PAIRING_NS (5 * NS_PER_US)    /* two clock readings further apart than this were interrupted */
+enum {
+    THOROUGH_PROBES = 200,
+    THOROUGH_PROBES_JITTER = 2000,
+    SPAN_TAIL = 1000, /* probes may be as near as all but one delay in a thousand at either end allow */
+};
 
 struct probe {
     uint32_t index, magic;
@@ -34,32 +33,38 @@ struct probe {
 struct probes {
     int target;
     int sent, received;
-    bool seen[MEASURE_PROBES];
-    int64_t delay_ns[MEASURE_PROBES]; /* of those received, in order of arrival */
+    bool *seen;
+    int64_t *delay_ns; /* of those received, in order of arrival */
 };
 
-/* CLOCK_MONOTONIC minus CLOCK_REALTIME. */
-static int64_t clock_difference(void)
+static void probes_free(struct probes *probes)
 {
-    int64_t difference = 0;
-    for (int attempt = 0; attempt < 4; attempt++) {
-        int64_t before_ns = clock_now_ns(), wall_ns = clock_wall_ns(), after_ns = clock_now_ns();
-        difference = before_ns + (after_ns - before_ns) / 2 - wall_ns;
-        if (after_ns - before_ns < PAIRING_NS)
-            break;
-    }
-    return difference;
+    close_fd(&probes->target);
+    free(probes->seen);
+    free(probes->delay_ns);
 }
 
-static int64_t stamp_of(struct msghdr *message, int64_t now_ns)
+int64_t measure_probe_spacing_ns(const struct measure_path *path)
 {
-    for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control))
-        if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_TIMESTAMPNS) {
-            struct timespec stamp;
-            memcpy(&stamp, CMSG_DATA(control), sizeof(stamp));
-            return (int64_t)stamp.tv_sec * NS_PER_S + stamp.tv_nsec + clock_difference();
-        }
-    return now_ns;
+    const struct impairments *asked = &path->asked.impairments;
+    if (path->time_ns == 0 || asked->jitter_ns == 0)
+        return SPACING_LEAST_NS;
+    struct impairment_table table = impairment_table_for(asked);
+    int tail = table.size / SPAN_TAIL;
+    double span = (double)(table.entries[table.size - 1 - tail] - table.entries[tail]) / IMPAIRMENT_SCALE;
+    int64_t spacing_ns = (int64_t)(span * (double)asked->jitter_ns), most_ns = path->time_ns / MEASURE_SURVEY_PROBES;
+    spacing_ns = spacing_ns < most_ns ? spacing_ns : most_ns;
+    return spacing_ns > SPACING_LEAST_NS ? spacing_ns : SPACING_LEAST_NS;
+}
+
+int measure_probe_count(const struct measure_path *path)
+{
+    if (path->time_ns == 0)
+        return MEASURE_SURVEY_PROBES;
+    int64_t wanted = path->asked.impairments.jitter_ns > 0 ? THOROUGH_PROBES_JITTER : THOROUGH_PROBES;
+    int64_t fit = path->time_ns / measure_probe_spacing_ns(path);
+    wanted = wanted < fit ? wanted : fit;
+    return wanted > MEASURE_SURVEY_PROBES ? (int)wanted : MEASURE_SURVEY_PROBES;
 }
 
 static void receive(struct probes *probes)
@@ -67,7 +72,7 @@ static void receive(struct probes *probes)
     for (;;) {
         struct probe probe = {0};
         union {
-            char bytes[CMSG_SPACE(sizeof(struct timespec))];
+            char bytes[MEASURE_CONTROL_BYTES];
             struct cmsghdr aligned;
         } control;
         struct iovec piece = {.iov_base = &probe, .iov_len = sizeof(probe)};
@@ -75,11 +80,11 @@ static void receive(struct probes *probes)
         ssize_t length = recvmsg(probes->target, &message, 0);
         if (length < 0)
             return;
-        if (length != (ssize_t)sizeof(probe) || probe.magic != PROBE_MAGIC || probe.index >= MEASURE_PROBES ||
+        if (length != (ssize_t)sizeof(probe) || probe.magic != PROBE_MAGIC || probe.index >= (uint32_t)probes->sent ||
             probes->seen[probe.index])
             continue;
         probes->seen[probe.index] = true;
-        probes->delay_ns[probes->received++] = stamp_of(&message, clock_now_ns()) - probe.sent_ns;
+        probes->delay_ns[probes->received++] = measure_stamp_ns(&message, clock_now_ns()) - probe.sent_ns;
     }
 }
 
@@ -97,58 +102,57 @@ static void receive_until(struct probes *probes, int64_t until_ns, bool all)
     }
 }
 
-void measure_delay_statistics(const int64_t *delay_ns, int count, struct direction_check *check)
+double measure_median(int64_t *values, int count)
 {
+    clock_sort(values, (size_t)count);
+    int low = (count - 1) / 2, high = count / 2;
+    return ((double)values[low] + (double)values[high]) / 2;
+}
+
+void measure_delay_statistics(int64_t *delay_ns, int count, struct direction_check *check)
+{
+    static const double probabilities[CHECK_QUANTILES] = CHECK_QUANTILE_PROBABILITIES;
     if (count == 0)
         return;
     double sum = 0, squares = 0;
-    int64_t least = delay_ns[0], most = delay_ns[0];
-    for (int i = 0; i < count; i++) {
+    clock_sort(delay_ns, (size_t)count);
+    for (int i = 0; i < count; i++)
         sum += (double)delay_ns[i];
-        least = delay_ns[i] < least ? delay_ns[i] : least;
-        most = delay_ns[i] > most ? delay_ns[i] : most;
-    }
     double mean = sum / count;
     for (int i = 0; i < count; i++)
         squares += ((double)delay_ns[i] - mean) * ((double)delay_ns[i] - mean);
     check->delay_mean_ns = mean;
-    check->delay_min_ns = (double)least;
-    check->delay_max_ns = (double)most;
+    check->delay_min_ns = (double)delay_ns[0];
+    check->delay_max_ns = (double)delay_ns[count - 1];
     check->delay_sd_ns = count > 1 ? sqrt(squares / (count - 1)) : 0;
-}
-
-static int64_t settle_ns(const struct measure_path *path)
-{
-    const struct direction *asked = &path->asked;
-    if (asked->rate_bps == 0)
-        return SETTLE_NS;
-    double fill_ns = 8e9 * shaping_for_rate(asked->rate_bps, asked->queue_bytes, path->mtu).burst_bytes / (double)asked->rate_bps;
-    return fill_ns > (double)SETTLE_MOST_NS ? SETTLE_MOST_NS : SETTLE_NS + (int64_t)fill_ns;
+    for (int q = 0; q < CHECK_QUANTILES; q++) { /* type 7, as everywhere here */
+        double place = probabilities[q] * (count - 1);
+        int below = (int)place, above = below + 1 < count ? below + 1 : below;
+        check->delay_quantiles_ns[q] = (double)delay_ns[below] + (place - below) * (double)(delay_ns[above] - delay_ns[below]);
+    }
 }
 
 int measure_delay(const struct measure_path *path, struct direction_check *check, struct err *err)
 {
     cleanup(close_fd) int source = -1;
-    cleanup(close_fd) int target = -1;
-    struct sockaddr_in from, to;
-    int failed = measure_socket(&path->source, SOCK_DGRAM, &source, &from, err);
-    if (!failed)
-        failed = measure_socket(&path->target, SOCK_DGRAM, &target, &to, err);
+    cleanup(probes_free) struct probes probes = {.target = -1};
+    struct sockaddr_in to;
+    int count = measure_probe_count(path);
+    int failed = measure_datagram_sockets(path, &source, &probes.target, &to, err);
     if (failed)
         return failed;
-    int on = 1;
-    if (setsockopt(target, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0)
-        return err_set_errno(err, ERR_HOST, errno, "a socket for delay probes");
-
-    struct probes probes = {.target = target};
-    int64_t next_ns = clock_now_ns() + settle_ns(path);
-    for (int i = 0; i < MEASURE_PROBES; i++) {
+    probes.seen = calloc((size_t)count, sizeof(*probes.seen));
+    probes.delay_ns = calloc((size_t)count, sizeof(*probes.delay_ns));
+    if (!probes.seen || !probes.delay_ns)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "memory for %d probes", count);
+    int64_t spacing_ns = measure_probe_spacing_ns(path), next_ns = clock_now_ns() + measure_settle_ns(path);
+    for (int i = 0; i < count; i++) {
         receive_until(&probes, next_ns, false);
         struct probe probe = {.index = (uint32_t)i, .magic = PROBE_MAGIC, .sent_ns = clock_now_ns()};
+        probes.sent++;
         (void)sendto(source, &probe, sizeof(probe), 0, (struct sockaddr *)&to,
                      sizeof(to)); /* one that cannot be sent counts as lost */
-        probes.sent++;
-        next_ns = probe.sent_ns + SPACING_NS;
+        next_ns = probe.sent_ns + spacing_ns;
     }
     receive_until(&probes,
                   clock_now_ns() + path->asked.delay_ns + impairment_jitter_most_ns(&path->asked.impairments) + PATIENCE_NS, true);

@@ -1,24 +1,28 @@
-/* netem/measure_transfer.c: goodput of one direction by one TCP transfer.
+/* netem/measure_transfer.c: goodput of one direction by one TCP transfer, and how fast messages cross after idle.
  *
  * Theory of operation. One thread sends from the source's namespace and receives in the target's, noting after each recv() how many
  * bytes have come. On a long path, slow start makes the arrivals a series of bursts, each at the link's rate and twice as long as
  * the one before; on a short one they run together. So the rate is taken from the longest stretch without a pause, and the transfer
  * is made long enough (60 ms plus what slow start takes) that such a stretch exists. Its first quarter is left out: it holds the
- * end of slow start and what tbf's full bucket let through at once. */
-#include "netem/measure_internal.h"
-
+ * end of slow start and what tbf's full bucket let through at once.
+ *
+ * A message after idle goes over the same connection, whose window is open by then, from send() to the kernel's stamp on its last
+ * byte, less the delay asked. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "netem/impairment.h"
+#include "netem/measure_internal.h"
 #include "netem/shaping.h"
 
 #define WORTH_SECONDS 0.06
+#define WORTH_THOROUGH_SECONDS 0.5 /* or half of the effort's time */
+#define MESSAGE_WORTH_SECONDS 0.001
 #define WORTH_MOST_SECONDS 1.0
 #define PAUSE_LEAST_NS NS_PER_MS
 #define TIME_NS (1500 * NS_PER_MS) /* and a few round trips */
@@ -31,7 +35,17 @@ enum {
     INITIAL_WINDOW = 14600, /* bytes that TCP sends before the first acknowledgement */
     CHUNK = 128 * 1024,
     ARRIVALS_MOST = 1 << 16,
+    MESSAGE_BYTES_LEAST = 65536, /* so that a slow link's message is more than its bucket */
+    MESSAGE_FRAMES_LEAST = 16,
+    MESSAGES_MOST = 9,
+    MESSAGES_LEAST = 3,
 };
+
+static double worth_seconds(const struct measure_path *path)
+{
+    return path->time_ns > 0 ? fmin(fmax(0.5 * (double)path->time_ns / (double)NS_PER_S, WORTH_SECONDS), WORTH_THOROUGH_SECONDS)
+                             : WORTH_SECONDS;
+}
 
 uint64_t measure_transfer_bytes(const struct measure_path *path)
 {
@@ -39,12 +53,25 @@ uint64_t measure_transfer_bytes(const struct measure_path *path)
         return BYTES_UNLIMITED;
     double bytes_per_second = (double)path->asked.rate_bps / 8;
     double slow_start = SLOW_START_ROUND_TRIPS * (double)path->round_trip_ns / (double)NS_PER_S;
-    double wanted = bytes_per_second * (WORTH_SECONDS + slow_start);
+    double wanted = bytes_per_second * (worth_seconds(path) + slow_start);
     if (wanted < BYTES_LEAST)
         wanted = BYTES_LEAST;
     if (wanted > bytes_per_second * WORTH_MOST_SECONDS)
         wanted = bytes_per_second * WORTH_MOST_SECONDS;
     return (uint64_t)wanted;
+}
+
+/* 0: no message is measured. */
+static uint64_t message_bytes(const struct measure_path *path)
+{
+    double bytes_per_second = (double)path->asked.rate_bps / 8, wanted = bytes_per_second * MESSAGE_WORTH_SECONDS;
+    if (path->time_ns == 0 || impairment_asked(&path->asked.impairments)) /* there it is TCP that is measured */
+        return 0;
+    if (wanted < MESSAGE_BYTES_LEAST)
+        wanted = MESSAGE_BYTES_LEAST;
+    if (wanted > bytes_per_second * WORTH_MOST_SECONDS)
+        wanted = bytes_per_second * WORTH_MOST_SECONDS;
+    return wanted >= MESSAGE_FRAMES_LEAST * (double)path->mtu ? (uint64_t)wanted : 0;
 }
 
 double measure_stretch_bps(const struct measure_arrival *arrivals, int count, uint64_t skip_bytes, int64_t gap_ns)
@@ -88,6 +115,7 @@ struct transfer {
     int listener, source, target;
     char *chunk;
     uint64_t total, sent, received;
+    int64_t stamp_ns; /* when the kernel received what came last */
     bool broken;
     struct measure_arrival *arrivals;
     int arrival_count;
@@ -115,12 +143,21 @@ static bool would_block(void)
 
 static void receive(struct transfer *transfer)
 {
-    ssize_t length = recv(transfer->target, transfer->chunk, CHUNK, 0);
+    union {
+        char bytes[MEASURE_CONTROL_BYTES];
+        struct cmsghdr aligned;
+    } control;
+    struct iovec piece = {.iov_base = transfer->chunk, .iov_len = CHUNK};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t length = recvmsg(transfer->target, &message, 0);
     if (length > 0) {
+        int64_t now_ns = clock_now_ns();
         transfer->received += (uint64_t)length;
         if (transfer->arrival_count < ARRIVALS_MOST)
             transfer->arrivals[transfer->arrival_count++] =
-                (struct measure_arrival){.time_ns = clock_now_ns(), .bytes = transfer->received};
+                (struct measure_arrival){.time_ns = now_ns, .bytes = transfer->received};
+        if (transfer->received == transfer->total)
+            transfer->stamp_ns = measure_stamp_ns(&message, now_ns);
     } else if (length == 0 || !would_block()) {
         transfer->broken = true;
     }
@@ -160,7 +197,38 @@ static void run(struct transfer *transfer, int64_t until_ns)
     }
 }
 
-static int carry_out(struct transfer *transfer, const struct measure_path *path, double *goodput_bps, struct err *err)
+static int64_t patience_ns(const struct measure_path *path)
+{
+    return TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns;
+}
+
+/* Each finds the link idle and tbf's bucket full. */
+static void send_messages(struct transfer *transfer, const struct measure_path *path, struct direction_check *check)
+{
+    int64_t took_ns[MESSAGES_MOST];
+    int count = 0;
+    uint64_t bytes = message_bytes(path);
+    if (bytes == 0 || transfer->received < transfer->total || measure_stamp_arrivals(transfer->target, NULL) < 0)
+        return;
+    double one_ns = 8e9 * (double)bytes / (double)path->asked.rate_bps + (double)(measure_settle_ns(path) + path->round_trip_ns);
+    int fit = (int)fmin((double)path->time_ns / one_ns, MESSAGES_MOST), wanted = fit > MESSAGES_LEAST ? fit : MESSAGES_LEAST;
+    for (; count < wanted && !transfer->broken; count++) {
+        clock_sleep_until(clock_now_ns() + measure_settle_ns(path) + path->round_trip_ns);
+        int64_t begin_ns = clock_now_ns();
+        transfer->total += bytes;
+        run(transfer, begin_ns + patience_ns(path));
+        if (transfer->received < transfer->total)
+            break;
+        took_ns[count] = transfer->stamp_ns - begin_ns - path->asked.delay_ns;
+    }
+    if (count < MESSAGES_LEAST)
+        return;
+    double median_ns = measure_median(took_ns, count);
+    check->message_bytes = bytes;
+    check->message_bps = median_ns > 0 ? 8e9 * (double)bytes / median_ns : 0;
+}
+
+static int carry_out(struct transfer *transfer, const struct measure_path *path, struct direction_check *check, struct err *err)
 {
     transfer->chunk = calloc(1, CHUNK);
     transfer->arrivals = calloc(ARRIVALS_MOST, sizeof(*transfer->arrivals));
@@ -175,17 +243,18 @@ static int carry_out(struct transfer *transfer, const struct measure_path *path,
     if (listen(transfer->listener, 1) < 0)
         return err_set_errno(err, ERR_HOST, errno, "listening for a transfer");
     if (connect(transfer->source, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
-        run(transfer, clock_now_ns() + TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns);
-    uint64_t burst_bytes = shaping_for_rate(path->asked.rate_bps, path->asked.queue_bytes, path->mtu).burst_bytes;
-    *goodput_bps =
+        run(transfer, clock_now_ns() + patience_ns(path));
+    uint64_t burst_bytes = shaping_for_direction(&path->asked, path->mtu).burst_bytes;
+    check->goodput_bps =
         measure_stretch_bps(transfer->arrivals, transfer->arrival_count, burst_bytes, measure_pause_ns(path, burst_bytes));
+    send_messages(transfer, path, check);
     return 0;
 }
 
-int measure_goodput(const struct measure_path *path, double *goodput_bps, struct err *err)
+int measure_goodput(const struct measure_path *path, struct direction_check *check, struct err *err)
 {
     struct transfer transfer = {.listener = -1, .source = -1, .target = -1, .total = measure_transfer_bytes(path)};
-    int code = carry_out(&transfer, path, goodput_bps, err);
+    int code = carry_out(&transfer, path, check, err);
     close_transfer(&transfer);
     return code;
 }

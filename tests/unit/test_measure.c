@@ -109,11 +109,14 @@ static void transfers_fit_the_rate(void **state)
 static void statistics_of_delays(void **state)
 {
     (void)state;
-    static const int64_t delays[] = {2000, 4000, 4000, 4000, 5000, 5000, 7000, 9000};
+    int64_t delays[] = {9000, 4000, 4000, 2000, 5000, 7000, 5000, 4000};
     struct direction_check check = {0};
     measure_delay_statistics(delays, 8, &check);
     assert_true(check.delay_mean_ns == 5000 && check.delay_min_ns == 2000 && check.delay_max_ns == 9000);
     assert_true(fabs(check.delay_sd_ns - 2138.0899) < 1e-3);
+    assert_true(check.delay_quantiles_ns[0] == 3400 &&
+                check.delay_quantiles_ns[1] == 4500); /* type 7: places 0.7 and 3.5 of 0 to 7 */
+    assert_true(fabs(check.delay_quantiles_ns[2] - 7600) < 1e-6 && fabs(check.delay_quantiles_ns[3] - 8860) < 1e-6);
     measure_delay_statistics(delays, 1, &check);
     assert_true(check.delay_mean_ns == 2000 && check.delay_sd_ns == 0);
     struct direction_check untouched = {.delay_mean_ns = 7};
@@ -129,7 +132,8 @@ static struct direction_check good(void)
 
 static void expect_verdict(struct direction_check check, const struct direction *asked, const char *reason)
 {
-    measure_judge(asked, MTU, &check);
+    const struct measure_path path = {.asked = *asked, .mtu = MTU};
+    measure_judge(&path, &check);
     assert_string_equal(check.reason, reason);
     assert_int_equal(check.within_tolerance, reason[0] == '\0');
 }
