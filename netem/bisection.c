@@ -1,4 +1,5 @@
-/* netem/bisection.c: maximum flow by shortest augmenting paths (Edmonds and Karp, 1972), from all hosts of one half to any of the other. */
+/* netem/bisection.c: maximum flow by shortest augmenting paths (Edmonds and Karp, 1972), from all hosts of one half to any of the
+ * other. */
 #include "netem/bisection.h"
 
 #include <stdbool.h>

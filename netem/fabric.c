@@ -1,10 +1,9 @@
 /* fabric.c: the caller's side of a fabric: makes the warden, asks it, hears from it, ends it. */
-#include "netem/fabric.h"
+#include "netem/fabric_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,23 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/awake.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "netem/impairment.h"
 #include "netem/measure.h"
-#include "netem/warden.h"
-
-struct fabric {
-    pid_t warden;
-    int pidfd, request_fd, event_fd;
-    enum engine_kind engine;
-    int link_count, program_count;
-    int64_t round_trip_ns; /* of the link with the longest */
-    pid_t *pids;           /* one a program, in this process's PID namespace */
-    struct warden_shared *shared;
-    size_t shared_bytes;
-    bool relay_gone;
-};
 
 static size_t round_up(size_t bytes)
 {
@@ -43,8 +31,11 @@ static int map_shared(struct fabric *fabric, struct err *err)
 {
     size_t links = (size_t)fabric->link_count;
     size_t header = round_up(sizeof(struct warden_shared)), readback = round_up(links * sizeof(struct link_readback)),
-           counters = round_up(links * sizeof(struct link_counters)), checks = round_up(links * sizeof(struct link_check));
-    size_t total = header + readback + counters + checks + relay_shared_bytes(fabric->link_count);
+           counters = round_up(links * sizeof(struct link_counters)), checks = round_up(links * sizeof(struct link_check)),
+           groups = round_up((size_t)fabric->host_count * sizeof(int)),
+           summaries = round_up((size_t)fabric->capture_count * sizeof(struct packet_summary)),
+           traffic = round_up((size_t)fabric->flow_count * sizeof(struct traffic_counters));
+    size_t total = header + readback + counters + checks + groups + summaries + traffic + relay_shared_bytes(fabric->link_count);
     char *bytes = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED)
         return err_set_errno(err, ERR_HOST, errno, "cannot share memory for %d links", fabric->link_count);
@@ -53,7 +44,10 @@ static int map_shared(struct fabric *fabric, struct err *err)
     fabric->shared->readback = (struct link_readback *)(bytes + header);
     fabric->shared->counters = (struct link_counters *)(bytes + header + readback);
     fabric->shared->checks = (struct link_check *)(bytes + header + readback + counters);
-    fabric->shared->relay = (struct relay_counters *)(bytes + header + readback + counters + checks);
+    fabric->shared->group = (int *)(bytes + header + readback + counters + checks);
+    fabric->shared->summaries = (struct packet_summary *)(bytes + header + readback + counters + checks + groups);
+    fabric->shared->traffic = (struct traffic_counters *)(bytes + header + readback + counters + checks + groups + summaries);
+    fabric->shared->relay = (struct relay_counters *)(bytes + header + readback + counters + checks + groups + summaries + traffic);
     return 0;
 }
 
@@ -72,100 +66,6 @@ static int make_channels(int requests[2], int events[2], struct err *err)
     fcntl(events[1], F_SETPIPE_SZ, WARDEN_EVENT_PIPE_BYTES); /* a refinement: the default holds 5,000 exits */
     fcntl(events[0], F_SETFL, O_NONBLOCK);
     return 0;
-}
-
-static int gone(struct err *err)
-{
-    return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly");
-}
-
-/* How long a warden that is alive may take at most: a stopped one must not hold its caller for ever. Building knows its own bounds
- * a link; this stands far above them. Measuring has a bound of its own, to which the first is added. */
-static const int ANSWER_MS = 10 * 1000, LONG_ANSWER_MS = 600 * 1000;
-enum { NEVER_INTERRUPTED = -1 };
-
-static int await_answer(const struct fabric *fabric, int timeout_ms, int interrupt_fd, struct err *err)
-{
-    struct pollfd entries[] = {{.fd = fabric->request_fd, .events = POLLIN}, {.fd = interrupt_fd, .events = POLLIN}};
-    int ready;
-    do
-        ready = poll(entries, sizeof(entries) / sizeof(entries[0]), timeout_ms);
-    while (ready < 0 && errno == EINTR);
-    if (ready > 0 && entries[0].revents == 0)
-        return err_set(err, ERR_INTERRUPTED, "interrupted");
-    if (ready == 0)
-        return err_set(err, ERR_TRIAL,
-                       "the process that holds the network (the warden) did not answer within %d s: was it stopped?",
-                       timeout_ms / 1000);
-    return ready < 0 ? gone(err) : 0;
-}
-
-/* The next answer; *pid is the sender named in it. */
-static int receive_answer(const struct fabric *fabric, int timeout_ms, int interrupt_fd, struct warden_answer *answer, pid_t *pid,
-                          struct err *err)
-{
-    int code = await_answer(fabric, timeout_ms, interrupt_fd, err);
-    if (code < 0)
-        return code;
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(struct ucred))];
-    } control;
-    struct iovec part = {.iov_base = answer, .iov_len = sizeof(*answer)};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
-    ssize_t length;
-    do
-        length = recvmsg(fabric->request_fd, &message, MSG_CMSG_CLOEXEC);
-    while (length < 0 && errno == EINTR);
-    if (length != (ssize_t)sizeof(*answer))
-        return gone(err);
-    *pid = 0;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
-        struct ucred credentials;
-        memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
-        *pid = credentials.pid;
-    }
-    return 0;
-}
-
-static int request_within(struct fabric *fabric, const struct warden_request *asked, int timeout_ms, int interrupt_fd,
-                          struct err *err)
-{
-    struct warden_answer answer;
-    pid_t pid;
-    if (send(fabric->request_fd, asked, sizeof(*asked), MSG_NOSIGNAL) != (ssize_t)sizeof(*asked))
-        return gone(err);
-    int code = receive_answer(fabric, timeout_ms, interrupt_fd, &answer, &pid, err);
-    if (code < 0)
-        return code;
-    if (answer.code < 0 && err)
-        *err = fabric->shared->err;
-    return answer.code;
-}
-
-static int request(struct fabric *fabric, const struct warden_request *asked, struct err *err)
-{
-    return request_within(fabric, asked, ANSWER_MS, NEVER_INTERRUPTED, err);
-}
-
-static int await_built(struct fabric *fabric, struct err *err)
-{
-    for (;;) {
-        struct warden_answer answer;
-        pid_t pid;
-        int code = receive_answer(fabric, LONG_ANSWER_MS, NEVER_INTERRUPTED, &answer, &pid, err);
-        if (code < 0)
-            return code;
-        if (answer.operation == WARDEN_STARTED && answer.program >= 0 && answer.program < fabric->program_count)
-            fabric->pids[answer.program] = pid;
-        if (answer.operation != WARDEN_BUILT)
-            continue;
-        if (answer.code < 0 && err)
-            *err = fabric->shared->err;
-        return answer.code;
-    }
 }
 
 static bool links_need_engine(const struct topology *topology)
@@ -202,8 +102,12 @@ int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct 
     if (!made)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot build a fabric");
     made->pidfd = made->request_fd = made->event_fd = -1;
+    made->awake_fd = spec->awake ? awake_hold() : -1;
     made->link_count = spec->topology->link_count;
+    made->host_count = spec->topology->host_count;
     made->program_count = spec->program_count;
+    made->capture_count = spec->capture_count;
+    made->flow_count = spec->flow_count;
     made->round_trip_ns = measure_longest_round_trip_ns(spec->topology);
     made->pids = calloc((size_t)spec->program_count + 1, sizeof(*made->pids));
     if (!made->pids)
@@ -221,8 +125,20 @@ int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct 
     cleanup(close_fd) int its_requests = requests[1];
     cleanup(close_fd) int its_events = events[1];
 
-    struct warden_setup setup = {
-        .spec = spec, .engine = made->engine, .shared = made->shared, .request_fd = its_requests, .event_fd = its_events};
+    struct warden_setup setup = {.spec = spec,
+                                 .engine = made->engine,
+                                 .shared = made->shared,
+                                 .request_fd = its_requests,
+                                 .event_fd = its_events,
+                                 .enter_fd = -1};
+    cleanup(close_fd) int its_door = -1;
+    if (spec->enter) {
+        enter_name(setup.enter_name, geteuid(), getpid());
+        struct err why; /* anybody can take the name: that must not end a trial */
+        if (warden_enter_listen(setup.enter_name, &its_door, &why) < 0)
+            log_warning("%s", why.text);
+        setup.enter_fd = its_door;
+    }
     pid_t pid;
     if (namespaces_fork(&setup.owner, &pid, &made->pidfd, err) < 0)
         return -ERR_HOST;
@@ -231,16 +147,14 @@ int fabric_build(const struct fabric_spec *spec, struct fabric **fabric, struct 
     made->warden = pid;
     close_fd(&its_requests); /* the warden's death is then seen as an end of file */
     close_fd(&its_events);
-    int code = await_built(made, err);
+    close_fd(&its_door);
+    int code = fabric_channel_await_built(made, err);
+    if (code == -ERR_USAGE) /* a program that the caller named: the network itself is well */
+        return code;
     if (code < 0)
         return err_wrap(err, "cannot build the network");
     *fabric = steal_pointer(&made);
     return 0;
-}
-
-enum engine_kind fabric_engine(const struct fabric *fabric)
-{
-    return fabric->engine;
 }
 
 const struct link_readback *fabric_readback(const struct fabric *fabric)
@@ -258,6 +172,16 @@ int fabric_event_fd(const struct fabric *fabric)
     return fabric->event_fd;
 }
 
+/* Of a process that the network cannot do without; the sentence stays. */
+static void note_end(struct fabric *fabric, const struct warden_event *event)
+{
+    bool relay = event->program == WARDEN_RELAY;
+    const struct err *why = relay ? &fabric->shared->relay_err : &fabric->shared->traffic_err;
+    char text[64];
+    err_set(&fabric->broken, ERR_TRIAL, "the %s has ended (%s)%s%s", relay ? "relay" : "process of the cross traffic",
+            process_describe(text, sizeof(text), &event->how), why->kind ? ": " : "", why->kind ? why->text : "");
+}
+
 int fabric_next_exit(struct fabric *fabric, int *program, struct process_exit *how, struct err *err)
 {
     struct warden_event event;
@@ -265,17 +189,15 @@ int fabric_next_exit(struct fabric *fabric, int *program, struct process_exit *h
     do
         length = read(fabric->event_fd, &event, sizeof(event));
     while (length < 0 && errno == EINTR);
-    if (length < 0 && errno == EAGAIN)
-        return fabric->relay_gone ? err_set(err, ERR_TRIAL, "the relay has ended: no delayed link carries packets any more") : 0;
-    if (length != (ssize_t)sizeof(event))
-        return gone(err);
-    if (event.program == WARDEN_RELAY) {
-        char text[64];
-        const struct err *why = &fabric->shared->relay_err;
-        fabric->relay_gone = true;
-        return err_set(err, ERR_TRIAL, "the relay has ended (%s)%s%s", process_describe(text, sizeof(text), &event.how),
-                       why->kind ? ": " : "", why->kind ? why->text : "");
-    }
+    bool nothing = length < 0 && errno == EAGAIN;
+    if (!nothing && length != (ssize_t)sizeof(event))
+        return fabric_channel_gone(err);
+    if (!nothing && event.program < 0)
+        note_end(fabric, &event);
+    if (fabric->broken.kind != ERR_NONE && (nothing || event.program < 0))
+        return err_set(err, fabric->broken.kind, "%s", fabric->broken.text);
+    if (nothing)
+        return 0;
     fabric->pids[event.program] = 0; /* reaped: the number may become another's */
     *program = event.program;
     *how = event.how;
@@ -290,12 +212,17 @@ pid_t fabric_pid(const struct fabric *fabric, int program)
 int fabric_signal(struct fabric *fabric, int program, int signal_number, struct err *err)
 {
     struct warden_request asked = {.operation = WARDEN_SIGNAL, .program = program, .argument = signal_number};
-    return request(fabric, &asked, err);
+    return fabric_channel_ask(fabric, &asked, err);
+}
+
+int fabric_entered(const struct fabric *fabric)
+{
+    return fabric->shared->entered;
 }
 
 int fabric_counters(struct fabric *fabric, struct link_counters *counters, struct err *err)
 {
-    int code = request(fabric, &(struct warden_request){.operation = WARDEN_COUNT}, err);
+    int code = fabric_channel_ask(fabric, &(struct warden_request){.operation = WARDEN_COUNT}, err);
     if (code == 0)
         memcpy(counters, fabric->shared->counters, (size_t)fabric->link_count * sizeof(*counters));
     return code;
@@ -303,14 +230,39 @@ int fabric_counters(struct fabric *fabric, struct link_counters *counters, struc
 
 int fabric_reset_counters(struct fabric *fabric, struct err *err)
 {
-    return request(fabric, &(struct warden_request){.operation = WARDEN_RESET}, err);
+    return fabric_channel_ask(fabric, &(struct warden_request){.operation = WARDEN_RESET}, err);
 }
 
-int fabric_measure(struct fabric *fabric, int sample, int interrupt_fd, struct link_check *checks, struct err *err)
+int fabric_finish_captures(struct fabric *fabric, struct packet_summary *summaries, struct err *err)
 {
-    int64_t timeout_ms = measure_seconds_most(fabric->link_count, sample, fabric->round_trip_ns) * 1000 + ANSWER_MS;
-    struct warden_request asked = {.operation = WARDEN_MEASURE, .argument = sample};
-    int code = request_within(fabric, &asked, timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX, interrupt_fd, err);
+    int code = fabric_channel_ask(fabric, &(struct warden_request){.operation = WARDEN_FINISH_CAPTURES}, err);
+    if (code == 0)
+        memcpy(summaries, fabric->shared->summaries, (size_t)fabric->capture_count * sizeof(*summaries));
+    return code;
+}
+
+int fabric_traffic_start(struct fabric *fabric, int64_t start_ns, struct err *err)
+{
+    struct warden_request asked = {.operation = WARDEN_TRAFFIC_ORDER, .time_ns = start_ns};
+    return fabric->flow_count > 0 ? fabric_channel_ask(fabric, &asked, err) : 0;
+}
+
+int fabric_traffic_stop(struct fabric *fabric, struct err *err)
+{
+    return fabric_traffic_start(fabric, 0, err);
+}
+
+const struct traffic_counters *fabric_traffic(const struct fabric *fabric)
+{
+    return fabric->shared->traffic;
+}
+
+int fabric_measure(struct fabric *fabric, const struct measure_effort *effort, int interrupt_fd, struct link_check *checks,
+                   struct err *err)
+{
+    int64_t timeout_ms = measure_seconds_most(fabric->link_count, effort, fabric->round_trip_ns) * 1000 + FABRIC_ANSWER_MS;
+    struct warden_request asked = {.operation = WARDEN_MEASURE, .effort = *effort};
+    int code = fabric_channel_ask_within(fabric, &asked, timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX, interrupt_fd, err);
     int program;
     struct process_exit how;
     while (code == 0 && (code = fabric_next_exit(fabric, &program, &how, err)) == 1)
@@ -318,6 +270,11 @@ int fabric_measure(struct fabric *fabric, int sample, int interrupt_fd, struct l
     if (code == 0)
         memcpy(checks, fabric->shared->checks, (size_t)fabric->link_count * sizeof(*checks));
     return code;
+}
+
+int fabric_read_back_again(struct fabric *fabric, struct err *err)
+{
+    return fabric_channel_ask(fabric, &(struct warden_request){.operation = WARDEN_READ_BACK}, err);
 }
 
 void fabric_end(struct fabric *fabric)
@@ -333,6 +290,7 @@ void fabric_end(struct fabric *fabric)
     close_fd(&fabric->pidfd);
     close_fd(&fabric->request_fd);
     close_fd(&fabric->event_fd);
+    close_fd(&fabric->awake_fd);
     if (fabric->shared)
         munmap(fabric->shared, fabric->shared_bytes);
     free(fabric->pids);

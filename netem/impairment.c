@@ -33,7 +33,7 @@ bool impairment_asked(const struct impairments *asked)
 
 bool impairment_needs_engine(const struct direction *direction)
 {
-    return direction->delay_ns > 0 || impairment_asked(&direction->impairments);
+    return direction->changes || direction->delay_ns > 0 || impairment_asked(&direction->impairments);
 }
 
 bool impairment_same(const struct impairments *a, const struct impairments *b)
@@ -115,12 +115,12 @@ struct gilbert_elliott impairment_bursts(const struct impairments *asked)
     return (struct gilbert_elliott){.p = asked->loss * fresh, .r = (1 - asked->loss) * fresh, .loss_bad = 1};
 }
 
-void impairment_begin(struct impairment *state, const struct impairments *asked, uint64_t seed, uint32_t link, uint32_t direction)
+/* All but the random stream, and what carries over from packet to packet. */
+static struct impairment settings_of(const struct impairments *asked)
 {
     const struct gilbert_elliott bursts = impairment_bursts(asked);
     double correlation = asked->jitter_correlation;
-    *state = (struct impairment){
-        .rng = rng_stream(seed, link, direction, RNG_LINK),
+    struct impairment state = {
         .jitter_ns = asked->jitter_ns,
         .correlation = correlation,
         .innovation = sqrt(1 - correlation * correlation),
@@ -135,15 +135,32 @@ void impairment_begin(struct impairment *state, const struct impairments *asked,
         .loss_good = impairment_probability(bursts.loss_good),
     };
     if (asked->jitter_ns > 0)
-        state->table = impairment_table_for(asked);
-    if (correlation > 0)
+        state.table = impairment_table_for(asked);
+    return state;
+}
+
+void impairment_begin(struct impairment *state, const struct impairments *asked, uint64_t seed, uint32_t link, uint32_t direction)
+{
+    *state = settings_of(asked);
+    state->rng = rng_stream(seed, link, direction, RNG_LINK);
+    if (state->correlation > 0)
         state->normal = rng_normal(&state->rng);
 }
 
-uint64_t impairment_netem_seed(uint64_t seed, uint32_t link, uint32_t direction)
+void impairment_change(struct impairment *state, const struct impairments *asked)
 {
-    struct rng rng = rng_stream(seed, link, direction, RNG_LINK);
-    return rng_u64(&rng);
+    struct impairment before = *state;
+    *state = settings_of(asked);
+    state->rng = before.rng;
+    state->bad = before.bad && state->gilbert_elliott;
+    state->normal = before.normal;
+    if (state->correlation > 0 && before.correlation == 0)
+        state->normal = rng_normal(&state->rng);
+}
+
+struct rng impairment_netem_seeds(uint64_t seed, uint32_t link, uint32_t direction)
+{
+    return rng_stream(seed, link, direction, RNG_LINK);
 }
 
 /* Nothing is drawn for what was not asked: a setting of 0 does not move the others' sequence. */

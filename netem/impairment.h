@@ -56,7 +56,7 @@ int impairment_table_parse(const char *text, size_t length, int16_t entries[IMPA
 bool impairment_asked(const struct impairments *asked); /* anything at all */
 bool impairment_any_loss(const struct impairments *asked);
 bool impairment_any_probability(const struct impairments *asked); /* anything that is decided packet by packet on the wire */
-bool impairment_needs_engine(const struct direction *direction);  /* a delay or an impairment */
+bool impairment_needs_engine(const struct direction *direction);  /* a delay or an impairment, now or later */
 /* Appends what is asked, beginning with a space; nothing where nothing is. Equal texts, equal impairments. */
 void impairment_describe(const struct impairments *asked, struct text *out);
 bool impairment_same(const struct impairments *a, const struct impairments *b);
@@ -80,13 +80,17 @@ struct impairment {
 };
 /* Stream (seed, link, direction, RNG_LINK). */
 void impairment_begin(struct impairment *state, const struct impairments *asked, uint64_t seed, uint32_t link, uint32_t direction);
+/* Asks for something else from the next packet on; the stream goes on, and so does a burst of losses. */
+void impairment_change(struct impairment *state, const struct impairments *asked);
+void impairment_prepare_tables(void); /* makes every distribution's: what follows takes no time for it */
 bool impairment_duplicates(struct impairment *state);
 bool impairment_loses(struct impairment *state);
 bool impairment_corrupts(struct impairment *state);
 bool impairment_reorders(struct impairment *state);
 int64_t impairment_jitter_ns(struct impairment *state); /* to be added to the delay; may be negative */
-/* The seed for netem's own generator, which takes one where the kernel is new enough. */
-uint64_t impairment_netem_seed(uint64_t seed, uint32_t link, uint32_t direction);
+/* Seeds (rng_u64) for netem's own generator, which takes one where the kernel is new enough: it begins anew with each change, so
+ * each gets the next. */
+struct rng impairment_netem_seeds(uint64_t seed, uint32_t link, uint32_t direction);
 
 /* Flips one bit behind the Ethernet header of a packet (virtio_net_hdr and frame). A checksum that was left to the device is filled
  * in before, so that the receiver finds it wrong. Of a packet that is still to be cut into segments, a bit of the IP header. */

@@ -102,6 +102,12 @@ struct impairment_table impairment_table_for(const struct impairments *asked)
     return (struct impairment_table){tables[distribution], IMPAIRMENT_TABLE_SIZE};
 }
 
+void impairment_prepare_tables(void)
+{
+    for (enum jitter_kind distribution = 0; distribution < JITTER_TABLE; distribution++)
+        (void)impairment_table_for(&(const struct impairments){.jitter_distribution = distribution});
+}
+
 /* By bisection in the normal table: its place there, as a share of that table's size, is its place in a table of any size. */
 int impairment_rank(double normal, int size)
 {

@@ -16,12 +16,13 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/log.h"
 
 #define EVERY_NAMESPACE (CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC)
 
 /* The raw call: glibc has no fork with flags. It is safe here since the caller has one thread, and glibc caches neither pid nor
  * tid. */
-static pid_t clone_like_fork(uint64_t flags, int *pidfd)
+pid_t namespaces_clone(uint64_t flags, int *pidfd)
 {
     struct clone_args arguments = {.flags = flags | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)pidfd, .exit_signal = SIGCHLD};
     return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
@@ -32,16 +33,20 @@ int namespaces_fork(struct namespaces_owner *owner, pid_t *child, int *pidfd, st
     *owner = (struct namespaces_owner){.uid = geteuid(), .gid = getegid()};
     pid_t pid = -1;
     if (owner->uid == 0) /* root in a container may lack the capabilities; a user namespace may still work there */
-        pid = clone_like_fork(EVERY_NAMESPACE, pidfd);
+        pid = namespaces_clone(EVERY_NAMESPACE, pidfd);
     if (pid < 0 && (owner->uid != 0 || errno == EPERM)) {
         owner->user_namespace = true;
-        pid = clone_like_fork(EVERY_NAMESPACE | CLONE_NEWUSER, pidfd);
+        pid = namespaces_clone(EVERY_NAMESPACE | CLONE_NEWUSER, pidfd);
     }
     if (pid < 0 && (errno == ENOSPC || errno == EUSERS))
         return err_set_errno(
             err, ERR_HOST, errno,
             "cannot make namespaces: the host's limit is reached; raise it: sysctl -w user.max_user_namespaces=15000 "
             "user.max_net_namespaces=15000");
+    if (pid < 0 && errno == EAGAIN)
+        return err_set_errno(err, ERR_HOST, errno,
+                             "cannot start a process: a limit is reached (ulimit -u, kernel.pid_max, kernel.threads-max, or "
+                             "pids.max of the control group); raise it or end other programs");
     if (pid < 0 && owner->user_namespace)
         return err_set_errno(
             err, ERR_HOST, errno,
@@ -62,28 +67,39 @@ static int write_file(const char *path, const char *text)
     return write(fd, text, length) == (ssize_t)length ? 0 : -errno;
 }
 
-static int become_root_inside(const struct namespaces_owner *owner, struct err *err)
+int namespaces_map_user(uid_t uid, uid_t uid_outside, gid_t gid, gid_t gid_outside, struct err *err)
 {
     char map[64];
     int code = write_file("/proc/self/setgroups", "deny"); /* the kernel's condition for a group map without privilege */
     if (code == 0) {
-        snprintf(map, sizeof(map), "0 %u 1", (unsigned)owner->uid);
+        snprintf(map, sizeof(map), "%u %u 1", (unsigned)uid, (unsigned)uid_outside);
         code = write_file("/proc/self/uid_map", map);
     }
     if (code == 0) {
-        snprintf(map, sizeof(map), "0 %u 1", (unsigned)owner->gid);
+        snprintf(map, sizeof(map), "%u %u 1", (unsigned)gid, (unsigned)gid_outside);
         code = write_file("/proc/self/gid_map", map);
     }
     if (code < 0)
         return err_set_errno(err, ERR_HOST, -code,
-                             "cannot become root of the new user namespace (some distributions forbid it: sysctl -w "
-                             "kernel.apparmor_restrict_unprivileged_userns=0, or run as root)");
+                             "cannot become %s of the new user namespace (some distributions forbid it: sysctl -w "
+                             "kernel.apparmor_restrict_unprivileged_userns=0, or run as root)",
+                             uid == 0 ? "root" : "a user");
     return 0;
+}
+
+/* Nothing that is started inside may gain anything by its file: set-user-ID bits and file capabilities have no effect. The kernel
+ * would ignore the gain all the same (no_new_privs), but refuse to start a file whose capabilities are beyond the bounding set, as
+ * those of Debian's ping are. */
+static void ignore_privileged_files(void)
+{
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID};
+    if (mount_setattr(-1, "/", AT_RECURSIVE, &attributes, sizeof(attributes)) < 0)
+        log_debug("mounts keep set-user-ID bits: %s", strerror(errno));
 }
 
 int namespaces_settle(const struct namespaces_owner *owner, struct err *err)
 {
-    if (owner->user_namespace && become_root_inside(owner, err) < 0)
+    if (owner->user_namespace && namespaces_map_user(0, owner->uid, 0, owner->gid, err) < 0)
         return -ERR_HOST;
     /* Slave: what the host unmounts goes away here too, and nothing done here is seen outside. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
@@ -91,6 +107,7 @@ int namespaces_settle(const struct namespaces_owner *owner, struct err *err)
                              owner->user_namespace ? " (user namespaces are made but have no rights here: sysctl -w "
                                                      "kernel.apparmor_restrict_unprivileged_userns=0, or run as root)"
                                                    : "");
+    ignore_privileged_files();
     /* Containers that hide parts of /proc do not get a fresh one; the inherited one serves all but tools such as ps. */
     (void)mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
     return 0;
@@ -122,6 +139,21 @@ int namespaces_sysctl(const char *name, const char *value, bool required, struct
     else if (code == -EMFILE)
         remedy = " (raise the limit of open files: ulimit -n)";
     return err_set_errno(err, ERR_HOST, -code, "cannot set %s to '%s' in a network namespace%s", name, value, remedy);
+}
+
+void namespaces_read_sysctl(const char *name, char *value, size_t bytes)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/proc/sys/%s", name);
+    cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, value, bytes);
+    if (length < 1 || (size_t)length == bytes)
+        length = 0;
+    value[length] = '\0';
+    for (char *at = value; *at; at++)
+        if (*at == '\t')
+            *at = ' ';
+    value[strcspn(value, "\n")] = '\0';
 }
 
 /* The file lives in a tmpfs that is detached again at once: the bind mount alone keeps it. Programs may be starting meanwhile, and

@@ -48,11 +48,11 @@ static struct netem_state wanted_state(const struct netem_setting *setting)
 {
     const struct impairments *impairments = &setting->impairments;
     const struct gilbert_elliott bursts = impairment_bursts(impairments);
-    bool jitter = impairments->jitter_ns > 0;
+    bool keep_order = impairments->jitter_ns > 0 || setting->changes;
     struct netem_state wanted = {
         .delay_ns = setting->delay_ns,
         .jitter_ns = impairments->jitter_ns,
-        .rate_bytes_per_second = jitter ? ORDER_RATE : 0,
+        .rate_bytes_per_second = keep_order ? ORDER_RATE : 0,
         .limit_packets = setting->limit_packets,
         .duplicate = impairment_probability(impairments->duplicate),
         .reorder = impairment_probability(impairments->reorder),
@@ -172,14 +172,25 @@ int netem_qdisc_put_redirect(struct nl_msg *message, int ifb_index)
     return code < 0 ? -1 : 0;
 }
 
-void netem_qdisc_add_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting)
+static void request(struct netlink *netlink, enum netlink_tc what, int ifb_index, const char *ifb,
+                    const struct netem_setting *setting)
 {
-    struct nl_msg *delay = netlink_begin_tc(NETLINK_LARGE_QDISC, ifb_index, TC_H_ROOT, 0, 0, "netem");
+    struct nl_msg *delay = netlink_begin_tc(what, ifb_index, TC_H_ROOT, 0, 0, "netem");
     if (delay && netem_qdisc_put(delay, setting) < 0) {
         nlmsg_free(delay);
         delay = NULL;
     }
     netlink_push(netlink, delay, ifb, "a delay (netem)");
+}
+
+void netem_qdisc_add_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting)
+{
+    request(netlink, NETLINK_LARGE_QDISC, ifb_index, ifb, setting);
+}
+
+void netem_qdisc_change_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting)
+{
+    request(netlink, NETLINK_LARGE_QDISC_CHANGE, ifb_index, ifb, setting);
 }
 
 void netem_qdisc_add_hook(struct netlink *netlink, int device_index, const char *device, int ifb_index)

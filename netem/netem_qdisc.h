@@ -9,8 +9,8 @@
  * always, uniform too, and what is off is sent as 0; only the loss model is reset by its absence.
  *
  * netem sorts packets by the time at which they are to leave, so that jitter would reorder them; but where it has a rate, a packet
- * leaves no sooner than the one in front. With jitter it gets a rate at which a packet takes less than a nanosecond: order is kept,
- * and nothing else changes. */
+ * leaves no sooner than the one in front. With jitter, and where the delay may be lowered while packets are under way, it gets a
+ * rate at which a packet takes less than a nanosecond: order is kept, and nothing else changes. */
 #ifndef LAGGARD_NETEM_NETEM_QDISC_H
 #define LAGGARD_NETEM_NETEM_QDISC_H
 
@@ -29,6 +29,7 @@ struct netem_setting {
     struct impairments impairments;
     uint32_t limit_packets;
     uint64_t seed; /* always sent; kernels before 6.6 ignore it and report none */
+    bool changes;  /* so that order must be kept from one setting to the next */
 };
 /* The limit counts packets: what is in flight at the rate in the smallest packets, and what the sender's queue may send after
  * it. */
@@ -42,6 +43,9 @@ int netem_qdisc_put_redirect(struct nl_msg *message, int ifb_index);
 void netem_qdisc_add_hook(struct netlink *netlink, int device_index, const char *device, int ifb_index);
 /* Requests netem at the root of the IFB, which is still down. */
 void netem_qdisc_add_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting);
+
+/* Requests other settings of the one that is there; what is under way keeps its time. */
+void netem_qdisc_change_delay(struct netlink *netlink, int ifb_index, const char *ifb, const struct netem_setting *setting);
 
 struct netem_state { /* as the kernel reports it */
     int64_t delay_ns, jitter_ns;

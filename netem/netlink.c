@@ -42,8 +42,8 @@ struct netlink {
     _Alignas(NLMSG_ALIGNTO) unsigned char batch[BATCH_BYTES];
 };
 
-/* IFF_LOWER_UP of linux/if.h, which cannot be included beside net/if.h. */
-enum { LOWER_UP = 1 << 16 };
+/* IFF_LOWER_UP, IF_OPER_UNKNOWN and IF_OPER_UP of linux/if.h, which cannot be included beside net/if.h. */
+enum { LOWER_UP = 1 << 16, STATE_UNKNOWN = 0, STATE_UP = 6 };
 
 /* One buffer for answers is enough: nothing keeps what it read. */
 static _Alignas(NLMSG_ALIGNTO) unsigned char answer[ANSWER_BYTES];
@@ -188,13 +188,16 @@ void netlink_push(struct netlink *netlink, struct nl_msg *message, const char *d
     nlmsg_free(message);
 }
 
-/* A dump's answers; `parse` gets each message of the wanted type. */
+/* The answers to a question; `parse` gets each message of the wanted type. */
 typedef int message_callback(void *context, struct nlmsghdr *header, struct err *err);
 
-static int dump(struct netlink *netlink, const void *body, size_t body_bytes, int type, const char *what, message_callback *parse,
-                void *context, struct err *err)
+/* Of every object, or of the one that the body names: the kernel sends a qdisc to whoever asks for an echo. */
+enum { EVERY = NLM_F_DUMP, ONE = NLM_F_ECHO | NLM_F_ACK };
+
+static int ask(struct netlink *netlink, int flags, const void *body, size_t body_bytes, int type, const char *what,
+               message_callback *parse, void *context, struct err *err)
 {
-    struct nl_msg *message = nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_DUMP);
+    struct nl_msg *message = nlmsg_alloc_simple(type, NLM_F_REQUEST | flags);
     if (!message || nlmsg_append(message, (void *)body, body_bytes, NLMSG_ALIGNTO) < 0) {
         nlmsg_free(message);
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot ask the kernel for %s", what);
@@ -216,8 +219,10 @@ static int dump(struct netlink *netlink, const void *body, size_t body_bytes, in
                 continue;
             if (header->nlmsg_type == NLMSG_DONE)
                 return code;
-            if (header->nlmsg_type == NLMSG_ERROR)
-                return code < 0 ? code : report_failure(&(struct note){.setting = what}, header, err);
+            if (header->nlmsg_type == NLMSG_ERROR) {
+                bool done = ((const struct nlmsgerr *)nlmsg_data(header))->error == 0; /* the acknowledgement behind one object */
+                return code < 0 || done ? code : report_failure(&(struct note){.setting = what}, header, err);
+            }
             if (code >= 0)
                 code = parse(context, header, err);
         }
@@ -232,6 +237,19 @@ struct device_dump {
 static uint32_t attribute_u32(struct nlattr *attribute)
 {
     return attribute && nla_len(attribute) >= (int)sizeof(uint32_t) ? nla_get_u32(attribute) : 0;
+}
+
+/* A device that runs and has a carrier may still drop all that it is given: the kernel activates the qdisc of a pair's first-made
+ * end in a work queue, and names the state in which it then is. Devices that are no pair are activated when they come up; theirs
+ * may stay unknown. */
+static bool is_active(struct nlattr **attributes)
+{
+    struct nlattr *kind[IFLA_INFO_MAX + 1] = {NULL};
+    int state = attributes[IFLA_OPERSTATE] ? nla_get_u8(attributes[IFLA_OPERSTATE]) : STATE_UNKNOWN;
+    if (state != STATE_UNKNOWN)
+        return state == STATE_UP;
+    bool known = attributes[IFLA_LINKINFO] && nla_parse_nested(kind, IFLA_INFO_MAX, attributes[IFLA_LINKINFO], NULL) >= 0;
+    return !known || !kind[IFLA_INFO_KIND] || strcmp(nla_get_string(kind[IFLA_INFO_KIND]), "veth") != 0;
 }
 
 static int parse_device(void *context, struct nlmsghdr *header, struct err *err)
@@ -250,7 +268,7 @@ static int parse_device(void *context, struct nlmsghdr *header, struct err *err)
         .gso_ipv4_max_bytes = attribute_u32(attributes[ATTRIBUTE_GSO_IPV4_MAX_SIZE]),
         .gso_max_segments = attribute_u32(attributes[IFLA_GSO_MAX_SEGS]),
         .queue_packets = attribute_u32(attributes[IFLA_TXQLEN]),
-        .running = (info->ifi_flags & wanted) == wanted,
+        .running = (info->ifi_flags & wanted) == wanted && is_active(attributes),
     };
     if (attributes[IFLA_IFNAME])
         nla_strlcpy(device.name, attributes[IFLA_IFNAME], sizeof(device.name));
@@ -272,7 +290,14 @@ int netlink_dump_devices(struct netlink *netlink, netlink_device_callback *callb
 {
     struct device_dump to = {.callback = callback, .context = context};
     struct ifinfomsg body = {.ifi_family = AF_UNSPEC};
-    return dump(netlink, &body, sizeof(body), RTM_GETLINK, "the list of devices", parse_device, &to, err);
+    return ask(netlink, EVERY, &body, sizeof(body), RTM_GETLINK, "the list of devices", parse_device, &to, err);
+}
+
+int netlink_get_device(struct netlink *netlink, int index, netlink_device_callback *callback, void *context, struct err *err)
+{
+    struct device_dump to = {.callback = callback, .context = context};
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index};
+    return ask(netlink, ONE, &body, sizeof(body), RTM_GETLINK, "a device", parse_device, &to, err);
 }
 
 struct qdisc_dump {
@@ -291,6 +316,7 @@ static int parse_qdisc(void *context, struct nlmsghdr *header, struct err *err)
     struct netlink_qdisc qdisc = {
         .index = info->tcm_ifindex,
         .parent = info->tcm_parent,
+        .handle = info->tcm_handle,
         .kind = nla_get_string(attributes[TCA_KIND]),
         .options = attributes[TCA_OPTIONS],
     };
@@ -313,5 +339,13 @@ int netlink_dump_qdiscs(struct netlink *netlink, netlink_qdisc_callback *callbac
 {
     struct qdisc_dump to = {.callback = callback, .context = context};
     struct tcmsg body = {.tcm_family = AF_UNSPEC};
-    return dump(netlink, &body, sizeof(body), RTM_GETQDISC, "the list of queueing disciplines", parse_qdisc, &to, err);
+    return ask(netlink, EVERY, &body, sizeof(body), RTM_GETQDISC, "the list of queueing disciplines", parse_qdisc, &to, err);
+}
+
+int netlink_get_qdisc(struct netlink *netlink, int index, uint32_t parent, netlink_qdisc_callback *callback, void *context,
+                      struct err *err)
+{
+    struct qdisc_dump to = {.callback = callback, .context = context};
+    struct tcmsg body = {.tcm_family = AF_UNSPEC, .tcm_ifindex = index, .tcm_parent = parent};
+    return ask(netlink, ONE, &body, sizeof(body), RTM_GETQDISC, "a queueing discipline", parse_qdisc, &to, err);
 }

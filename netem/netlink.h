@@ -21,7 +21,8 @@ struct nl_msg;
 struct nlattr;
 
 enum { NETLINK_NAME_BYTES = 16, NETLINK_MAC_BYTES = 6, LOOPBACK_INDEX = 1 };
-enum { PSCHED_TICK_NS = 64 }; /* the unit of qdisc times: the kernel's PSCHED_SHIFT since 2.6.31 */
+#define NETLINK_ROOT UINT32_C(0xffffffff) /* TC_H_ROOT */
+enum { PSCHED_TICK_NS = 64 };             /* the unit of qdisc times: the kernel's PSCHED_SHIFT since 2.6.31 */
 
 /* In the calling thread's current network namespace. */
 int netlink_open(struct netlink **netlink, struct err *err);
@@ -46,6 +47,8 @@ void netlink_add_veth(struct netlink *netlink, const struct netlink_device *end,
 void netlink_add_ifb(struct netlink *netlink, const struct netlink_device *device);
 void netlink_set_device(struct netlink *netlink, const struct netlink_device *device); /* mac, mtu, gso, queue of one that exists */
 void netlink_set_up(struct netlink *netlink, int index, const char *device);
+/* Asks for the device and ignores the answer: kernels since 6.8 then take notice of its carrier at once. */
+void netlink_notice_carrier(struct netlink *netlink, int index, const char *device);
 void netlink_add_altname(struct netlink *netlink, int index, const char *device, const char *altname);
 void netlink_add_address(struct netlink *netlink, int index, const char *device, uint32_t address, int prefix);
 void netlink_add_neighbour(struct netlink *netlink, int index, const char *device, uint32_t address,
@@ -69,10 +72,28 @@ struct netlink_route {
     int64_t rto_min_ns; /* 0: the kernel's; whole milliseconds, rounded up; locked */
 };
 void netlink_add_route(struct netlink *netlink, const struct netlink_route *route);
+/* Has every connection look its route up again with its next packet, which is when it takes over what has changed of its device:
+ * gso_max_size and gso_max_segs. */
+void netlink_refresh_routes(struct netlink *netlink);
+
+struct netlink_rule { /* packets from one prefix to one address are dropped silently */
+    uint32_t priority, from, to;
+    int from_prefix;
+};
+void netlink_add_rule(struct netlink *netlink, const struct netlink_rule *rule);
+void netlink_delete_rule(struct netlink *netlink, const struct netlink_rule *rule);
+/* From 0, where nothing can come before it. Once a namespace. */
+void netlink_move_local_rule(struct netlink *netlink, uint32_t priority);
 
 /* For qdiscs and filters: a message that its kind's file completes with attributes and gives back. `setting` is a static string for
  * errors ("rate (tbf)"). */
-enum netlink_tc { NETLINK_QDISC, NETLINK_LARGE_QDISC /* up to 48 KiB, for a table */, NETLINK_FILTER };
+enum netlink_tc {
+    NETLINK_QDISC,
+    NETLINK_LARGE_QDISC, /* up to 48 KiB, for a table */
+    NETLINK_FILTER,
+    NETLINK_QDISC_CHANGE, /* of one that exists: it is never made anew, and keeps its packets and counters */
+    NETLINK_LARGE_QDISC_CHANGE,
+};
 struct nl_msg *netlink_begin_tc(enum netlink_tc what, int index, uint32_t parent, uint32_t handle, uint32_t info, const char *kind);
 void netlink_push(struct netlink *netlink, struct nl_msg *message, const char *device, const char *setting);
 
@@ -81,10 +102,12 @@ int netlink_flush(struct netlink *netlink, struct err *err);
 /* Dumps: the callback gets every object of the namespace; a negative return stops and is passed on. */
 typedef int netlink_device_callback(void *context, const struct netlink_device *device, struct err *err);
 int netlink_dump_devices(struct netlink *netlink, netlink_device_callback *callback, void *context, struct err *err);
+/* One alone; an error when there is none. */
+int netlink_get_device(struct netlink *netlink, int index, netlink_device_callback *callback, void *context, struct err *err);
 
 struct netlink_qdisc {
     int index;
-    uint32_t parent;
+    uint32_t parent, handle;
     const char *kind;
     const struct nlattr *options; /* NULL: none */
     uint64_t bytes, packets;
@@ -92,5 +115,7 @@ struct netlink_qdisc {
 };
 typedef int netlink_qdisc_callback(void *context, const struct netlink_qdisc *qdisc, struct err *err);
 int netlink_dump_qdiscs(struct netlink *netlink, netlink_qdisc_callback *callback, void *context, struct err *err);
+int netlink_get_qdisc(struct netlink *netlink, int index, uint32_t parent, netlink_qdisc_callback *callback, void *context,
+                      struct err *err);
 
 #endif

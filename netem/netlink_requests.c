@@ -3,6 +3,7 @@
 #include "netem/netlink.h"
 
 #include <arpa/inet.h>
+#include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
@@ -138,6 +139,12 @@ void netlink_set_up(struct netlink *netlink, int index, const char *device)
     finish(netlink, begin(RTM_NEWLINK, NLM_F_REQUEST, &body, sizeof(body)), 0, device, "the state 'up'");
 }
 
+void netlink_notice_carrier(struct netlink *netlink, int index, const char *device)
+{
+    struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index};
+    netlink_push(netlink, begin(RTM_GETLINK, NLM_F_REQUEST, &body, sizeof(body)), device, "its state");
+}
+
 void netlink_add_altname(struct netlink *netlink, int index, const char *device, const char *altname)
 {
     struct ifinfomsg body = {.ifi_family = AF_UNSPEC, .ifi_index = index};
@@ -238,13 +245,77 @@ void netlink_add_route(struct netlink *netlink, const struct netlink_route *rout
            route->congestion_control ? "a route with its congestion control" : "a route");
 }
 
+/* An address that the topology never uses, of those that are kept for documentation: 192.0.2.1. */
+#define NOBODYS_ADDRESS UINT32_C(0xc0000201)
+
+void netlink_refresh_routes(struct netlink *netlink)
+{
+    static const struct {
+        int type, flags;
+    } steps[] = {{RTM_NEWROUTE, CREATE}, {RTM_DELROUTE, NLM_F_REQUEST}}; /* any change of routes does */
+    struct rtmsg body = {.rtm_family = AF_INET,
+                         .rtm_dst_len = 32,
+                         .rtm_table = RT_TABLE_MAIN,
+                         .rtm_protocol = RTPROT_STATIC,
+                         .rtm_scope = RT_SCOPE_UNIVERSE,
+                         .rtm_type = RTN_BLACKHOLE};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        struct nl_msg *message = begin(steps[i].type, steps[i].flags, &body, sizeof(body));
+        finish(netlink, message, message ? put_address(message, RTA_DST, NOBODYS_ADDRESS) : -1, "", "a route to nobody");
+    }
+}
+
+static void push_rule(struct netlink *netlink, int type, int flags, const struct fib_rule_hdr *body, uint32_t priority,
+                      const struct netlink_rule *between)
+{
+    struct nl_msg *message = begin(type, flags, body, sizeof(*body));
+    int code = message ? nla_put_u32(message, FRA_PRIORITY, priority) : -1;
+    if (message && between)
+        code |= put_address(message, FRA_SRC, between->from) | put_address(message, FRA_DST, between->to);
+    finish(netlink, message, code, "", "a policy rule (a kernel with CONFIG_IP_MULTIPLE_TABLES is needed)");
+}
+
+static struct fib_rule_hdr drop_rule(const struct netlink_rule *rule)
+{
+    return (struct fib_rule_hdr){
+        .family = AF_INET, .dst_len = 32, .src_len = (unsigned char)rule->from_prefix, .action = FR_ACT_BLACKHOLE};
+}
+
+void netlink_add_rule(struct netlink *netlink, const struct netlink_rule *rule)
+{
+    struct fib_rule_hdr body = drop_rule(rule);
+    push_rule(netlink, RTM_NEWRULE, CREATE, &body, rule->priority, rule);
+}
+
+void netlink_delete_rule(struct netlink *netlink, const struct netlink_rule *rule)
+{
+    struct fib_rule_hdr body = drop_rule(rule);
+    push_rule(netlink, RTM_DELRULE, NLM_F_REQUEST, &body, rule->priority, rule);
+}
+
+void netlink_move_local_rule(struct netlink *netlink, uint32_t priority)
+{
+    struct fib_rule_hdr body = {.family = AF_INET, .table = RT_TABLE_LOCAL, .action = FR_ACT_TO_TBL};
+    push_rule(netlink, RTM_NEWRULE, CREATE, &body, priority, NULL); /* first: no packet may find none */
+    push_rule(netlink, RTM_DELRULE, NLM_F_REQUEST, &body, 0, NULL);
+}
+
 struct nl_msg *netlink_begin_tc(enum netlink_tc what, int index, uint32_t parent, uint32_t handle, uint32_t info, const char *kind)
 {
+    static const struct {
+        int type, flags;
+        bool large;
+    } messages[] = {
+        [NETLINK_QDISC] = {RTM_NEWQDISC, CREATE, false},
+        [NETLINK_LARGE_QDISC] = {RTM_NEWQDISC, CREATE, true},
+        [NETLINK_FILTER] = {RTM_NEWTFILTER, CREATE, false},
+        [NETLINK_QDISC_CHANGE] = {RTM_NEWQDISC, NLM_F_REQUEST, false},
+        [NETLINK_LARGE_QDISC_CHANGE] = {RTM_NEWQDISC, NLM_F_REQUEST, true},
+    };
     struct tcmsg body = {
         .tcm_family = AF_UNSPEC, .tcm_ifindex = index, .tcm_handle = handle, .tcm_parent = parent, .tcm_info = info};
-    struct nl_msg *message = what == NETLINK_LARGE_QDISC
-                                 ? begin_large(RTM_NEWQDISC, CREATE, &body, sizeof(body))
-                                 : begin(what == NETLINK_FILTER ? RTM_NEWTFILTER : RTM_NEWQDISC, CREATE, &body, sizeof(body));
+    struct nl_msg *message =
+        (messages[what].large ? begin_large : begin)(messages[what].type, messages[what].flags, &body, sizeof(body));
     if (message && nla_put_string(message, TCA_KIND, kind) < 0) {
         nlmsg_free(message);
         return NULL;

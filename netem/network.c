@@ -1,7 +1,6 @@
 /* network.c: builds the namespaces, devices, addresses and routes of a topology. */
 #include "netem/network.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,8 @@
 enum {
     TAP_QUEUE_LEAST = 1000, /* packets between the kernel and the relay; the driver's default */
     TAP_QUEUE_MOST = 16384,
-    TAP_QUEUE_WORTH_MS = 20,    /* how long the relay may be kept from the processor */
-    TCP_BUFFER_LEAST = 6 << 20, /* the kernel's own maximum for receiving */
-    TCP_BUFFER_MOST = 1 << 30,
+    TAP_QUEUE_WORTH_MS = 20, /* how long the relay may be kept from the processor */
     ALTNAME_MOST = 127,
-    DEFAULT_TTL = 64, /* the kernel's */
-    RENDER_BYTES = 64,
 };
 
 enum engine_kind network_link_engine(const struct network *network, int link)
@@ -41,52 +36,109 @@ int network_end_place(const struct network *network, int end)
     return end % ENDS == 0 ? link->from : link->to;
 }
 
-static const struct direction *sent_direction(const struct network *network, int end)
+/* As the topology has it: what is made once and never changes is sized for it, and for the most that it may change to. */
+static const struct direction *built_direction(const struct network *network, int end)
 {
     return &network->topology->links[end / ENDS].direction[end % ENDS];
 }
 
+uint64_t network_rate_most_bps(const struct direction *direction)
+{
+    return direction->rate_most_bps > direction->rate_bps ? direction->rate_most_bps : direction->rate_bps;
+}
+
+uint64_t network_queue_most_bytes(const struct direction *direction)
+{
+    uint64_t largest = direction->rate_most_bps > 0 ? shaping_default_queue_bytes(direction->rate_most_bps) : 0;
+    return largest > direction->queue_bytes ? largest : direction->queue_bytes;
+}
+
+/* The most that it is or may change to, with its jitter. */
+static int64_t delay_most_ns(const struct direction *direction)
+{
+    int64_t delay_ns = direction->delay_ns + impairment_jitter_most_ns(&direction->impairments);
+    return direction->delay_most_ns > delay_ns ? direction->delay_most_ns : delay_ns;
+}
+
 bool network_has_netem(const struct network *network, int end)
 {
-    return network_link_engine(network, end / ENDS) == ENGINE_NETEM && impairment_needs_engine(sent_direction(network, end ^ 1));
+    return network_link_engine(network, end / ENDS) == ENGINE_NETEM && impairment_needs_engine(built_direction(network, end ^ 1));
 }
 
 struct netem_setting network_netem_setting(const struct network *network, int end)
 {
-    const struct direction *arriving = sent_direction(network, end ^ 1);
-    int64_t delay_most_ns = arriving->delay_ns + impairment_jitter_most_ns(&arriving->impairments);
+    static const struct impairments all_lost = {.loss = 1};
+    const struct network_end *far = &network->ends[end ^ 1];
+    const struct direction *built = built_direction(network, end ^ 1);
     return (struct netem_setting){
-        .delay_ns = arriving->delay_ns,
-        .impairments = arriving->impairments,
-        .limit_packets = netem_qdisc_limit(arriving->rate_bps, delay_most_ns, arriving->queue_bytes),
-        .seed = impairment_netem_seed(network->topology->seed, (uint32_t)(end / ENDS), (uint32_t)(end % ENDS) ^ 1),
+        .delay_ns = far->sent.delay_ns,
+        .impairments = far->down ? all_lost : far->sent.impairments,
+        .limit_packets = netem_qdisc_limit(network_rate_most_bps(built), delay_most_ns(built), network_queue_most_bytes(built)),
+        .seed = far->netem_seed,
+        .changes = built->changes,
     };
+}
+
+struct relay_direction network_relay_direction(const struct network *network, int end)
+{
+    const struct direction *sent = &network->ends[end].sent, *built = built_direction(network, end);
+    return (struct relay_direction){
+        .delay_ns = sent->delay_ns,
+        .rate_bps = sent->rate_bps,
+        .queue_bytes = sent->queue_bytes,
+        .overhead_bytes = shaping_overhead_bytes(sent->framing),
+        .impairments = sent->impairments,
+        .rate_most_bps = built->rate_most_bps,
+        .delay_most_ns = built->delay_most_ns,
+        .changes = built->changes,
+    };
+}
+
+struct netlink_device network_ifb(const struct network *network, int end)
+{
+    struct netlink_device ifb = {.index = network_ifb_index(end), .mtu = network->topology->mtu};
+    snprintf(ifb.name, sizeof(ifb.name), "i%d", end / ENDS);
+    return ifb;
 }
 
 static uint32_t tap_queue_packets(const struct direction *direction, int mtu)
 {
     if (direction->rate_bps == 0)
         return TAP_QUEUE_MOST;
-    uint64_t packets = direction->rate_bps / 8000 * TAP_QUEUE_WORTH_MS / (uint64_t)mtu;
+    uint64_t packets = network_rate_most_bps(direction) / 8000 * TAP_QUEUE_WORTH_MS / (uint64_t)mtu;
     return packets < TAP_QUEUE_LEAST ? TAP_QUEUE_LEAST : packets > TAP_QUEUE_MOST ? TAP_QUEUE_MOST : (uint32_t)packets;
 }
 
-static void describe_end(const struct network *network, int end, struct network_end *out)
+void network_shape_end(struct network *network, int end)
+{
+    struct network_end *self = &network->ends[end];
+    self->wanted = shaping_for_direction(&self->sent, network->topology->mtu);
+    if (network_link_engine(network, end / ENDS) == ENGINE_RELAY)
+        self->wanted = shaping_for_relay(self->wanted);
+    self->shaping = self->wanted;
+    self->device.gso_max_bytes = self->shaping.gso_max_bytes;
+    self->device.gso_max_segments = self->shaping.gso_max_segments;
+}
+
+static void describe_end(struct network *network, int end)
 {
     const struct topology *topology = network->topology;
-    const struct direction *direction = sent_direction(network, end);
-    struct shaping shaping = shaping_for_direction(direction, topology->mtu);
-    struct netlink_device device = {
+    struct network_end *self = &network->ends[end];
+    self->sent = *built_direction(network, end);
+    self->lossy = impairment_any_loss(&self->sent.impairments);
+    self->netem_seeds = impairment_netem_seeds(topology->seed, (uint32_t)(end / ENDS), (uint32_t)(end % ENDS));
+    self->netem_seed = rng_u64(&self->netem_seeds);
+    self->device = (struct netlink_device){
         .index = network_end_index(end),
         /* Locally administered, and the same in every run. */
         .mac = {0x02, 0x6c, 0x67, (uint8_t)(end >> 16), (uint8_t)(end >> 8), (uint8_t)end},
         .mtu = topology->mtu,
-        .gso_max_bytes = shaping.gso_max_bytes,
-        .gso_max_segments = shaping.gso_max_segments,
-        .queue_packets = network_link_engine(network, end / ENDS) == ENGINE_RELAY ? tap_queue_packets(direction, topology->mtu) : 0,
+        .queue_packets =
+            network_link_engine(network, end / ENDS) == ENGINE_RELAY ? tap_queue_packets(&self->sent, topology->mtu) : 0,
     };
-    snprintf(device.name, sizeof(device.name), "l%d", end / ENDS);
-    *out = (struct network_end){.shaping = shaping, .next_end = out->next_end, .device = device};
+    snprintf(self->device.name, sizeof(self->device.name), "l%d", end / ENDS);
+    network_shape_end(network, end);
+    self->room_bytes = shaping_admits(&self->shaping, topology->mtu);
 }
 
 static void *allocate(size_t count, size_t bytes)
@@ -104,8 +156,10 @@ static int prepare(struct network *network, struct err *err)
     network->relay_index = allocate(links, sizeof(*network->relay_index));
     network->baseline = allocate(links, sizeof(*network->baseline));
     network->relay_baseline = allocate(links * DIRECTIONS, sizeof(*network->relay_baseline));
+    network->changed = allocate(links, sizeof(*network->changed));
+    network->group = allocate((size_t)topology->host_count, sizeof(*network->group));
     if (!network->places || !network->ends || !network->relay || !network->relay_index || !network->baseline ||
-        !network->relay_baseline)
+        !network->relay_baseline || !network->changed || !network->group)
         return err_set(err, ERR_HOST, "not enough memory for a network of %d links", topology->link_count);
 
     for (int place = 0; place < topology->place_count; place++)
@@ -114,7 +168,7 @@ static int prepare(struct network *network, struct err *err)
         int *first = &network->places[network_end_place(network, end)].first_end;
         network->ends[end].next_end = *first;
         *first = end;
-        describe_end(network, end, &network->ends[end]);
+        describe_end(network, end);
     }
     for (int link = 0; link < topology->link_count; link++) {
         network->relay_index[link] = NO_RELAY;
@@ -125,64 +179,9 @@ static int prepare(struct network *network, struct err *err)
         relay->seed = topology->seed;
         relay->number = (uint32_t)link;
         for (int d = 0; d < DIRECTIONS; d++) {
-            const struct direction *direction = &topology->links[link].direction[d];
             relay->port[d] = -1;
-            relay->direction[d] = (struct relay_direction){
-                .delay_ns = direction->delay_ns,
-                .rate_bps = direction->rate_bps,
-                .queue_bytes = direction->queue_bytes,
-                .overhead_bytes = shaping_overhead_bytes(direction->framing),
-                .impairments = direction->impairments,
-            };
+            relay->direction[d] = network_relay_direction(network, ENDS * link + d);
         }
-    }
-    return 0;
-}
-
-/* What TCP must hold: the longest path's round trip at the highest rate, and the longest queue at each of its links, twice over, as
- * the window counts memory with its overhead. */
-static uint64_t tcp_buffer_bytes(const struct topology *topology, const struct routes_longest *longest)
-{
-    uint64_t rate = 0, queue = 0;
-    for (int link = 0; link < topology->link_count; link++)
-        for (int d = 0; d < DIRECTIONS; d++) {
-            const struct direction *direction = &topology->links[link].direction[d];
-            rate = direction->rate_bps > rate ? direction->rate_bps : rate;
-            queue = direction->queue_bytes > queue ? direction->queue_bytes : queue;
-        }
-    unsigned __int128 in_flight = (unsigned __int128)rate / 8 * (uint64_t)(2 * longest->delay_ns) / (uint64_t)NS_PER_S;
-    unsigned __int128 needed = 2 * (in_flight + (unsigned __int128)queue * (unsigned)longest->links);
-    return needed < TCP_BUFFER_LEAST ? TCP_BUFFER_LEAST : needed > TCP_BUFFER_MOST ? TCP_BUFFER_MOST : (uint64_t)needed;
-}
-
-/* A new namespace takes several settings over from the host's: each that matters is written, so that hosts do not differ. */
-static int set_sysctls(const struct topology *topology, int index, const struct routes_longest *longest, struct err *err)
-{
-    const struct place *place = &topology->places[index];
-    uint64_t buffer = tcp_buffer_bytes(topology, longest);
-    bool host = place->kind == PLACE_HOST;
-    bool forwards = place->kind == PLACE_ROUTER || routes_transit(topology, index), chooses = routes_degree(topology, index) > 1;
-    char receive[RENDER_BYTES], send[RENDER_BYTES];
-    snprintf(receive, sizeof(receive), "4096 131072 %" PRIu64, buffer);
-    snprintf(send, sizeof(send), "4096 16384 %" PRIu64, buffer);
-    const struct setting {
-        const char *name, *value;
-        bool required, wanted;
-    } settings[] = {
-        {"net/ipv6/conf/all/disable_ipv6", "1", false, true}, /* no duplicate address detection, no router solicitations */
-        {"net/ipv4/conf/all/rp_filter", "0", true, true},
-        {"net/ipv4/conf/default/rp_filter", "0", true, true},
-        {"net/ipv4/ip_forward", forwards ? "1" : "0", true, true},
-        {"net/ipv4/fib_multipath_hash_policy", "1", true, chooses}, /* ports count too: two nodes' flows may take different paths */
-        {"net/ipv4/ip_default_ttl", "255", true, host && longest->links >= DEFAULT_TTL},
-        {"net/ipv4/tcp_no_metrics_save", "1", true, host}, /* a trial learns nothing from the one before on the same fabric */
-        {"net/ipv4/tcp_slow_start_after_idle", topology->tcp.slow_start_after_idle ? "1" : "0", true, host},
-        {"net/ipv4/tcp_rmem", receive, true, host},
-        {"net/ipv4/tcp_wmem", send, true, host},
-    };
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-        if (settings[i].wanted && namespaces_sysctl(settings[i].name, settings[i].value, settings[i].required, err) < 0)
-            return -ERR_HOST;
     }
     return 0;
 }
@@ -191,7 +190,7 @@ static int set_sysctls(const struct topology *topology, int index, const struct 
 static int make_place(struct network *network, int index, const struct routes_longest *longest, struct err *err)
 {
     struct network_place *place = &network->places[index];
-    if (namespaces_new_network(&place->namespace_fd, err) < 0 || set_sysctls(network->topology, index, longest, err) < 0 ||
+    if (namespaces_new_network(&place->namespace_fd, err) < 0 || network_set_sysctls(network, index, longest, err) < 0 ||
         netlink_open(&place->netlink, err) < 0)
         return err_wrap(err, "place %s", network->topology->places[index].name);
     for (int end = place->first_end; end >= 0; end = network->ends[end].next_end) {
@@ -221,9 +220,7 @@ static int make_veths(struct network *network, struct err *err)
 static void add_delay(struct network *network, struct netlink *netlink, int end)
 {
     struct netem_setting setting = network_netem_setting(network, end);
-    const struct netlink_device *device = &network->ends[end].device;
-    struct netlink_device ifb = {.index = network_ifb_index(end), .mtu = device->mtu};
-    snprintf(ifb.name, sizeof(ifb.name), "i%d", end / ENDS);
+    const struct netlink_device *device = &network->ends[end].device, ifb = network_ifb(network, end);
     netlink_add_ifb(netlink, &ifb);
     netem_qdisc_add_delay(netlink, ifb.index, ifb.name, &setting);
     netem_qdisc_add_hook(netlink, device->index, device->name, ifb.index);
@@ -267,15 +264,18 @@ static int configure_place(struct network *network, int index, struct err *err)
 }
 
 int network_make(struct network *network, const struct topology *topology, enum engine_kind engine,
-                 struct relay_counters *relay_counters, struct err *err)
+                 struct relay_counters *relay_counters, network_place_made *made, void *context, struct err *err)
 {
     *network = (struct network){.topology = topology, .engine = engine, .relay_counters = relay_counters};
     int64_t started = clock_now_ns();
     int code = prepare(network, err);
     struct routes_longest longest;
     (void)routes_longest(topology, &longest); /* hosts without a way to each other are nothing to refuse here */
-    for (int place = 0; code == 0 && place < topology->place_count; place++)
+    for (int place = 0; code == 0 && place < topology->place_count; place++) {
         code = make_place(network, place, &longest, err);
+        if (code == 0)
+            code = made(context, place, err);
+    }
     log_debug("network: namespaces and TAPs %.1f ms", (double)(clock_now_ns() - started) / 1e6);
     return code;
 }

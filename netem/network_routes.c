@@ -119,14 +119,20 @@ static void add_route(struct ways *ways, int set, uint32_t destination, int pref
     netlink_add_route(ways->netlink, &route);
 }
 
+int network_prefix_bits(uint32_t from, uint32_t to)
+{
+    int bits = 0;
+    while (bits < 22 && (from & ((UINT32_C(2) << bits) - 1)) == 0 && from + (UINT32_C(2) << bits) - 1 <= to)
+        bits++;
+    return bits;
+}
+
 /* Hosts first .. last in as few prefixes as cover them and no other address. */
 static void add_range(struct ways *ways, int set, int first, int last)
 {
     uint32_t from = TOPOLOGY_FIRST_ADDRESS + (uint32_t)first, to = TOPOLOGY_FIRST_ADDRESS + (uint32_t)last;
     while (from <= to) {
-        int bits = 0;
-        while (bits < 22 && (from & ((UINT32_C(2) << bits) - 1)) == 0 && from + (UINT32_C(2) << bits) - 1 <= to)
-            bits++;
+        int bits = network_prefix_bits(from, to);
         add_route(ways, set, from, 32 - bits);
         from += UINT32_C(1) << bits;
     }

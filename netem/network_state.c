@@ -10,7 +10,8 @@
 #include "netem/network.h"
 #include "netem/tbf.h"
 
-#define RUNNING_PATIENCE_NS (INT64_C(5) * NS_PER_S)
+enum { NOTICES_A_BATCH = 16 };                       /* their answers have to fit into the socket's receive buffer */
+#define RUNNING_PATIENCE_NS (INT64_C(30) * NS_PER_S) /* only a host far too busy needs more than milliseconds */
 #define RUNNING_RETRY_NS (INT64_C(500) * NS_PER_US)
 
 /* The walk over one place's dumps. Which of readback and counters is set tells what the walk is for. */
@@ -44,6 +45,7 @@ static int check_device(void *context, const struct netlink_device *device, stru
     walk->running += device->running ? 1 : 0;
     if (ifb)
         return 0;
+    walk->network->ends[end].running = device->running;
     const struct netlink_device *asked = &walk->network->ends[end].device;
     if (device->mtu != asked->mtu)
         return err_set(err, ERR_HOST, "device %s was asked for an mtu of %d, but the kernel set %d", device->name, asked->mtu,
@@ -61,8 +63,10 @@ static int check_device(void *context, const struct netlink_device *device, stru
 
 static int check_tbf(struct walk *walk, int end, const struct netlink_qdisc *qdisc, struct err *err)
 {
-    const struct network_end *self = &walk->network->ends[end];
+    struct network_end *self = &walk->network->ends[end];
     struct tbf_state state;
+    self->tbf_bytes = qdisc->bytes;
+    self->tbf_backlog_bytes = qdisc->backlog_bytes;
     if (tbf_parse(qdisc->options, &state, err) < 0 || tbf_compare(&self->shaping, &state, self->device.name, err) < 0)
         return -ERR_HOST;
     struct direction_readback *readback = &walk->readback[end / ENDS].direction[end % ENDS];
@@ -70,6 +74,15 @@ static int check_tbf(struct walk *walk, int end, const struct netlink_qdisc *qdi
     readback->burst_bytes = tbf_burst_bytes(&state);
     readback->limit_bytes = state.limit_bytes;
     return 0;
+}
+
+/* What has been dropped since it was last looked at, on purpose or not. */
+static const struct network_end *note_netem_drops(struct walk *walk, int end, const struct netlink_qdisc *qdisc)
+{
+    struct network_end *far = &walk->network->ends[end ^ 1];
+    *(far->lossy ? &far->netem_lost : &far->netem_unasked) += qdisc->drops - far->netem_drops_seen;
+    far->netem_drops_seen = qdisc->drops;
+    return far;
 }
 
 static int check_netem(struct walk *walk, int end, const struct netlink_qdisc *qdisc, struct err *err)
@@ -80,6 +93,7 @@ static int check_netem(struct walk *walk, int end, const struct netlink_qdisc *q
         netem_qdisc_compare(&asked, &state, walk->network->ends[end].device.name, err) < 0)
         return -ERR_HOST;
     struct direction_readback *arriving = &walk->readback[end / ENDS].direction[(end % ENDS) ^ 1];
+    (void)note_netem_drops(walk, end, qdisc);
     arriving->delay_ns = state.delay_ns;
     arriving->seeded = state.seeded;
     return 0;
@@ -108,11 +122,29 @@ static int check_qdisc(void *context, const struct netlink_qdisc *qdisc, struct 
     return 0;
 }
 
+/* The kernel activates the first-made end of a pair once a worker of its has seen the carrier, of all pairs of the host one after
+ * the other: with a thousand pairs and other networks coming and going that takes seconds. Asked for a device, it does so now. */
+static int notice_carriers(struct walk *walk, struct err *err)
+{
+    const struct network *network = walk->network;
+    struct netlink *netlink = network->places[walk->place].netlink;
+    int asked = 0;
+    for (int end = network->places[walk->place].first_end; end >= 0; end = network->ends[end].next_end) {
+        const struct network_end *self = &network->ends[end];
+        if (self->running)
+            continue;
+        netlink_notice_carrier(netlink, self->device.index, self->device.name);
+        if (++asked % NOTICES_A_BATCH == 0 && netlink_flush(netlink, err) < 0)
+            return -ERR_HOST;
+    }
+    return netlink_flush(netlink, err);
+}
+
 static int await_devices(struct walk *walk, struct err *err)
 {
     struct netlink *netlink = walk->network->places[walk->place].netlink;
     int64_t deadline = clock_now_ns() + RUNNING_PATIENCE_NS;
-    for (;;) {
+    for (int tries = 0;; tries++) {
         walk->seen = walk->running = 0;
         if (netlink_dump_devices(netlink, check_device, walk, err) < 0)
             return -ERR_HOST;
@@ -120,9 +152,12 @@ static int await_devices(struct walk *walk, struct err *err)
             return 0;
         int64_t now = clock_now_ns();
         if (walk->seen != walk->expected || now > deadline)
-            return err_set(err, ERR_HOST, "of %d devices, %d exist and %d have come up within 5 s", walk->expected, walk->seen,
+            return err_set(err, ERR_HOST, "of %d devices, %d exist and %d have come up within 30 s", walk->expected, walk->seen,
                            walk->running);
-        clock_sleep_until(now + RUNNING_RETRY_NS); /* the kernel activates the first-made end of a pair a moment later */
+        if (tries > 0)
+            clock_sleep_until(now + RUNNING_RETRY_NS);
+        if (notice_carriers(walk, err) < 0)
+            return -ERR_HOST;
     }
 }
 
@@ -165,6 +200,39 @@ int network_read_back(struct network *network, struct link_readback *readback, s
     return 0;
 }
 
+int network_read_back_rate(struct network *network, int end, struct err *err)
+{
+    struct walk here = {.network = network, .place = network_end_place(network, end), .readback = network->changed};
+    return netlink_get_qdisc(network->places[here.place].netlink, network->ends[end].device.index, NETLINK_ROOT, check_qdisc, &here,
+                             err);
+}
+
+int network_read_back_end(struct network *network, int end, struct err *err)
+{
+    const struct network_end *self = &network->ends[end];
+    struct walk here = {.network = network, .place = network_end_place(network, end), .readback = network->changed},
+                there = {.network = network, .place = network_end_place(network, end ^ 1), .readback = network->changed};
+    struct netlink *netlink = network->places[here.place].netlink;
+    int expected = 1, code = netlink_get_device(netlink, self->device.index, check_device, &here, err);
+    if (code == 0 && self->shaping.rate_bytes_per_second > 0) {
+        expected++;
+        code = netlink_get_qdisc(netlink, self->device.index, NETLINK_ROOT, check_qdisc, &here, err);
+    }
+    if (code == 0 && self->shaping.queue_packets > 0) {
+        expected++;
+        code = netlink_get_qdisc(netlink, self->device.index, TBF_QUEUE_PARENT, check_qdisc, &here, err);
+    }
+    if (code == 0 && network_has_netem(network, end ^ 1)) {
+        expected++;
+        code = netlink_get_qdisc(network->places[there.place].netlink, network_ifb_index(end ^ 1), NETLINK_ROOT, check_qdisc,
+                                 &there, err);
+    }
+    if (code == 0 && here.seen + there.seen != expected)
+        code = err_set(err, ERR_HOST, "device %s lacks %d of %d devices and queueing disciplines", self->device.name,
+                       expected - here.seen - there.seen, expected);
+    return code;
+}
+
 static int count_device(void *context, const struct netlink_device *device, struct err *err)
 {
     (void)err;
@@ -199,10 +267,10 @@ static int count_qdisc(void *context, const struct netlink_qdisc *qdisc, struct 
         sent->queue_drops += qdisc->drops;
         sent->backlog_bytes_max = qdisc->backlog_bytes;
     } else if (ifb && strcmp(qdisc->kind, "netem") == 0) {
-        /* netem has one counter for what it loses on purpose and what its limit drops. */
         struct direction_counters *arriving = &walk->counters[end / ENDS].direction[(end % ENDS) ^ 1];
-        const struct impairments *asked = &walk->network->topology->links[end / ENDS].direction[(end % ENDS) ^ 1].impairments;
-        *(impairment_any_loss(asked) ? &arriving->lost : &arriving->unasked_drops) += qdisc->drops;
+        const struct network_end *far = note_netem_drops(walk, end, qdisc);
+        arriving->lost += far->netem_lost;
+        arriving->unasked_drops += far->netem_unasked;
     }
     return 0;
 }

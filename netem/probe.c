@@ -25,10 +25,18 @@
 #include "netem/tap.h"
 #include "netem/tbf.h"
 
-enum { NOBODY = 65534, SENDER_INDEX = 2, RECEIVER_INDEX = 3, IFB_INDEX = 4, TAP_INDEX = 5, SCRATCH_MTU = 1500 };
+enum {
+    NOBODY = 65534,
+    SENDER_INDEX = 2,
+    RECEIVER_INDEX = 3,
+    IFB_INDEX = 4,
+    TAP_INDEX = 5,
+    SCRATCH_MTU = 1500,
+    LOCAL_RULE_PRIORITY = 1000
+};
 
 struct findings { /* shared with the scratch process */
-    bool settled, network, tbf, ifb, clsact, netem, tun;
+    bool settled, network, tbf, ifb, clsact, netem, rules, packets, tun;
     struct err settle_err, network_err, tun_err;
 };
 
@@ -46,6 +54,8 @@ static void try_kinds(struct netlink *netlink, int own_namespace, struct finding
         return;
     found->network = true;
 
+    netlink_move_local_rule(netlink, LOCAL_RULE_PRIORITY);
+    found->rules = made(netlink);
     struct shaping shaping = shaping_for_rate(1000000000, shaping_default_queue_bytes(1000000000), SCRATCH_MTU);
     tbf_add(netlink, sender.index, sender.name, &shaping);
     found->tbf = made(netlink);
@@ -73,6 +83,8 @@ static _Noreturn void run_scratch(const struct namespaces_owner *owner, struct f
         err_set_errno(&found->network_err, ERR_HOST, errno, "cannot hold a network namespace");
     else if (netlink_open(&netlink, &found->network_err) == 0)
         try_kinds(netlink, own_namespace, found);
+    cleanup(close_fd) int packets = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    found->packets = packets >= 0;
     int tap;
     found->tun = tap_open("tap", TAP_INDEX, &tap, &found->tun_err) == 0;
     _exit(0);
@@ -139,6 +151,8 @@ int fabric_probe(struct fabric_host *host, struct err *err)
         .ifb = found->ifb,
         .clsact = found->clsact,
         .netem = found->netem,
+        .rules = found->rules,
+        .packets = found->packets,
     };
     probed.user_namespaces = probed.root ? nobody_may() : found->settled;
     cleanup(text_free) struct text missing = {0};
@@ -195,7 +209,8 @@ static int check_engine(const struct fabric_host *host, const struct topology *t
     switch (engine) {
     case ENGINE_AUTO:
         if (!netem && !host->tun)
-            return err_set(err, ERR_HOST, "link %s asks for a delay or an impairment, and this host has no engine for it. %s",
+            return err_set(err, ERR_HOST,
+                           "link %s asks for a delay, an impairment or changes, and this host has no engine for it. %s",
                            delayed->name, host->missing);
         *resolved = netem && !(correlated && host->tun) ? ENGINE_NETEM : ENGINE_RELAY;
         if (*resolved == ENGINE_NETEM && correlated)
@@ -224,7 +239,7 @@ static int check_engine(const struct fabric_host *host, const struct topology *t
     case ENGINE_NONE:
         return err_set(
             err, ERR_USAGE,
-            "engine none cannot delay packets, but link %s asks for a delay or an impairment: choose netem, relay or auto",
+            "engine none cannot delay packets, but link %s asks for a delay, an impairment or changes: choose netem, relay or auto",
             delayed->name);
     case ENGINE_COUNT:
     default:

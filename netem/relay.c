@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "netem/priority.h"
 #include "netem/relay_internal.h"
 
 enum {
@@ -45,7 +46,7 @@ struct relay {
     int line_count;
     struct relay_heap heap;
     struct relay_bias bias;
-    struct relay_priority priority;
+    struct priority priority;
     int epoll, timer, control;
     int64_t armed_ns;     /* what the timer is set to; NEVER: nothing */
     int64_t target_ns;    /* the deadline that this wait stands for; 0: none, or the first of two sleeps */
@@ -92,9 +93,12 @@ static int open_lines(struct relay *relay, const struct relay_link *links, struc
         struct relay_line *line = &relay->lines[i];
         line->in = link->port[i % 2];
         line->out = link->port[1 - i % 2];
+        line->asked = link->direction[i % 2];
         line->pace = relay_pace_for(&link->direction[i % 2]);
         impairment_begin(&line->impairment, &link->direction[i % 2].impairments, link->seed, link->number, (uint32_t)i % 2);
         line->counters = &counters[i];
+        if (line->asked.changes)
+            impairment_prepare_tables(); /* for what may be asked later */
         int failed = relay_ring_open(&line->ring, relay_ring_capacity(&link->direction[i % 2]), prefault, err);
         if (failed)
             return failed;
@@ -198,7 +202,7 @@ static int64_t read_port(struct relay *relay, int index, int64_t now_ns, int64_t
             break;
         }
         if (!packet) {
-            line->counters->ring_full++;
+            (*(line->down ? &line->counters->lost : &line->counters->ring_full))++;
             continue;
         }
         if (length <= RELAY_VNET_HEADER) { /* cannot be a frame */
@@ -283,11 +287,13 @@ static int64_t serve_port(struct relay *relay, int index, uint32_t events, int64
     return deliver_due(relay, now_ns, 0);
 }
 
-static bool control_closed(int control)
+/* False: the other end of the control descriptor is closed. */
+static bool obey(struct relay *relay)
 {
-    char ignored[64];
-    ssize_t length = read(control, ignored, sizeof(ignored));
-    return length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR);
+    int changed = relay_control_serve(relay->control, relay->lines, relay->line_count);
+    if (changed >= 0)
+        schedule(relay, changed);
+    return changed != RELAY_CONTROL_CLOSED;
 }
 
 static int loop(struct relay *relay, struct err *err)
@@ -303,7 +309,7 @@ static int loop(struct relay *relay, struct err *err)
         now_ns = clock_now_ns();
         int64_t waited_ns = now_ns - before_ns, early_ns = 0;
         bool slept = sleep && waited_ns > SLEPT_NS;
-        relay_priority_note(&relay->priority, now_ns, slept ? waited_ns : 0);
+        priority_note(&relay->priority, now_ns, slept ? waited_ns : 0);
         if (slept) {
             early_ns = relay_bias_arrival_ns(&relay->bias, waited_ns);
             if (early_ns > waited_ns)
@@ -316,7 +322,7 @@ static int loop(struct relay *relay, struct err *err)
                 target_ns = on_timer(relay, now_ns);
             else if (event == EVENT_BIAS)
                 relay_bias_learn_arrival(&relay->bias, early_ns > 0 && count == 1 ? waited_ns : 0, now_ns);
-            else if (event == EVENT_CONTROL && control_closed(relay->control))
+            else if (event == EVENT_CONTROL && !obey(relay))
                 return 0;
         }
         now_ns = deliver_due(relay, now_ns, target_ns);
@@ -336,7 +342,7 @@ static int run(struct relay *relay, const struct relay_link *links, int link_cou
     int failed = open_relay(relay, links, link_count, counters, err);
     if (failed)
         return failed;
-    relay_priority_take(&relay->priority, clock_now_ns());
+    priority_take(&relay->priority, clock_now_ns());
     failed = relay_bias_open(&relay->bias, err);
     if (failed)
         return failed;
@@ -349,7 +355,12 @@ static int run(struct relay *relay, const struct relay_link *links, int link_cou
 
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err)
 {
-    struct relay relay = {.epoll = -1, .timer = -1, .control = control_fd, .armed_ns = NEVER, .bias = {.ours = -1, .theirs = -1}};
+    struct relay relay = {.epoll = -1,
+                          .timer = -1,
+                          .control = control_fd,
+                          .armed_ns = NEVER,
+                          .bias = {.ours = -1, .theirs = -1},
+                          .priority = {.rank = PRIORITY_RELAY}};
     int code = run(&relay, links, link_count, counters, err);
     close_relay(&relay);
     return code;

@@ -10,8 +10,9 @@
  *
  * Impairments (impairment.h) are decided when a packet comes, before it is kept: a lost packet takes no room, a duplicate is a
  * packet of its own, jitter is part of the deadline and keeps order as everything does, and a reordered packet is written at once,
- * in front of those that are still held. What nobody can see on a wire is not there: a large packet counts as one, so that a
- * direction with probabilities must get packets of one frame (shaping.h).
+ * in front of those that are still held. All settings can change between two packets: those that are held keep their deadlines, the
+ * ones behind them leave no sooner, and the random streams go on. What nobody can see on a wire is not there: a large packet counts
+ * as one, so that a direction with probabilities must get packets of one frame (shaping.h).
  *
  * Packets in flight lie end to end in one ring of bytes a direction, sized before the first packet: rate x (delay + 10 ms) plus
  * headers. Nothing is allocated afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency
@@ -21,6 +22,7 @@
 #ifndef LAGGARD_NETEM_RELAY_H
 #define LAGGARD_NETEM_RELAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +48,10 @@ struct relay_direction { /* packets read from one port are written to the other 
     uint64_t queue_bytes;
     uint32_t overhead_bytes; /* what a frame takes of the rate beyond its own bytes */
     struct impairments impairments;
+    /* Of one that changes, else 0: the ring is sized for the most that can come. */
+    uint64_t rate_most_bps;
+    int64_t delay_most_ns;
+    bool changes;
 };
 struct relay_link {
     int port[2];                         /* descriptors of the two TAPs: [0] at link.from, [1] at link.to */
@@ -57,9 +63,15 @@ struct relay_link {
 /* Bytes of shared memory for `link_count` links; [2 * link + direction] counters follow each other. */
 size_t relay_shared_bytes(int link_count);
 
-/* Runs until the control descriptor is closed by its other end (returns 0) or it fails. To be called in a process of its own (it
- * starts a thread), with nonblocking ports. Measures wake-ups for about 8 ms, then writes one byte to `control_fd`: packets flow.
- * Takes SCHED_FIFO and timer slack 1 ns where allowed; leaves SCHED_FIFO while it has no time left to sleep. */
+/* Runs until the control descriptor, one of a pair of packet sockets, is closed by its other end (returns 0) or it fails. To be
+ * called in a process of its own (it starts a thread), with nonblocking ports. Measures wake-ups for about 8 ms, then writes one
+ * byte to `control_fd`: packets flow. Takes SCHED_FIFO and timer slack 1 ns where allowed; leaves SCHED_FIFO while it has no time
+ * left to sleep. */
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err);
+
+/* On the other end of the control descriptor, once that byte has come: has a direction be another from its next packet on, or,
+ * `down`, lose every packet. Waits for the relay's answer, which is what it then has; a difference is an error. The ring stays as
+ * large as it is. A jitter_table must be memory that was there before the relay's process. */
+int relay_change(int control_fd, int link, int direction, const struct relay_direction *to, bool down, struct err *err);
 
 #endif

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -82,15 +81,9 @@ int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns)
     return bias->arrival_ns[relay_idle_class(slept_ns < longest_ns ? slept_ns : longest_ns)];
 }
 
-static int ascending(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 static int64_t lower_mean(int64_t *samples, int count)
 {
-    qsort(samples, (size_t)count, sizeof(*samples), ascending);
+    clock_sort(samples, (size_t)count);
     int64_t sum = 0;
     int lower = (count + 1) / 2;
     for (int i = 0; i < lower; i++)

@@ -20,6 +20,7 @@ enum { RELAY_PACKET_MAX = 66 * 1024 }; /* virtio_net_hdr + Ethernet + the larges
 struct relay_packet {
     int64_t deadline_ns;
     uint32_t length;
+    uint32_t held_ns;     /* of that, for the link's rate and for the packet in front */
     unsigned char data[]; /* virtio_net_hdr, then the frame */
 };
 
@@ -34,8 +35,8 @@ struct relay_ring {
     uint64_t count;
 };
 
-/* How many bytes a direction needs: what its rate can bring during the delay and RELAY_SLACK_NS more, with the cost of a header for
- * each of the smallest packets that the relay could carry in that time. */
+/* How many bytes a direction needs: what the most of its rate can bring during the most of its delay and RELAY_SLACK_NS more, with
+ * the cost of a header for each of the smallest packets that the relay could carry in that time. */
 size_t relay_ring_capacity(const struct relay_direction *direction);
 int relay_ring_open(struct relay_ring *ring, size_t capacity, size_t prefault, struct err *err);
 void relay_ring_init(struct relay_ring *ring, void *memory, size_t capacity); /* memory: capacity + RELAY_RING_MARGIN bytes */
@@ -44,8 +45,9 @@ enum { RELAY_RING_MARGIN = RELAY_PACKET_MAX + 64 };
 
 struct relay_packet *relay_ring_reserve(struct relay_ring *ring); /* room for RELAY_PACKET_MAX; NULL: full. Not yet in the ring */
 void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadline_ns);
-struct relay_packet *relay_ring_oldest(const struct relay_ring *ring); /* NULL: empty */
-void relay_ring_release(struct relay_ring *ring);                      /* drops the oldest */
+struct relay_packet *relay_ring_oldest(const struct relay_ring *ring);                                    /* NULL: empty */
+struct relay_packet *relay_ring_behind(const struct relay_ring *ring, const struct relay_packet *packet); /* NULL: the newest */
+void relay_ring_release(struct relay_ring *ring);                                                         /* drops the oldest */
 
 /* --- when a packet leaves (relay_pace.c) -------------------------------------------------------------------------------------- */
 
@@ -57,8 +59,12 @@ struct relay_pace {
     int64_t backlog_most_ns;
     int64_t busy_until_ns; /* the virtual transmitter's */
     int64_t last_ns;       /* the deadline of the packet in front */
+    uint32_t held_ns;      /* of the last deadline, what the rate and the packet in front added */
 };
 struct relay_pace relay_pace_for(const struct relay_direction *direction);
+/* Another rate and delay from the next packet on, which leaves behind the one in front all the same. Where the rate is higher now,
+ * those that the lower one still holds up are let go at the higher one, in order. */
+void relay_pace_change(struct relay_pace *pace, const struct relay_direction *direction, struct relay_ring *ring, int64_t now_ns);
 /* arrival + delay + jitter - early, later where the link's rate asks for it; never before now (no packet leaves before it came) or
  * before the packet in front. */
 int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, int64_t jitter_ns,
@@ -73,10 +79,12 @@ enum { RELAY_VNET_HEADER = 10 }; /* struct virtio_net_hdr, in front of each fram
 struct relay_line {
     int in, out;
     bool blocked;         /* the port refused a write; waiting until it is writable */
+    bool down;            /* every packet that comes is lost */
     int64_t last_read_ns; /* silence so far is how long the receiver has been asleep */
     struct relay_pace pace;
     struct relay_ring ring;
     struct impairment impairment;
+    struct relay_direction asked;
     struct relay_counters *counters;
 };
 struct relay_arrival {        /* of a packet that has just been read */
@@ -89,6 +97,18 @@ struct relay_arrival {        /* of a packet that has just been read */
 void relay_line_take(struct relay_line *line, struct relay_packet *packet, const struct relay_arrival *arrival,
                      unsigned char *spare);
 void relay_line_count(struct relay_line *line, uint32_t length, int64_t late_ns); /* a packet was written */
+void relay_line_change(struct relay_line *line, const struct relay_direction *to, bool down, int64_t now_ns);
+
+/* --- changes while packets flow (relay_control.c) ----------------------------------------------------------------------------- */
+
+struct relay_control_message { /* the order, and the answer: what the line then has */
+    int line;                  /* 2 * link + direction */
+    bool down;
+    struct relay_direction direction;
+};
+enum { RELAY_CONTROL_NOTHING = -1, RELAY_CONTROL_CLOSED = -2 };
+/* The control descriptor is readable: carries out one order and answers it. Returns the line that has changed. */
+int relay_control_serve(int control_fd, struct relay_line *lines, int line_count);
 
 /* --- heap of the directions that hold packets, by the deadline of their oldest one (relay_heap.c) ----------------------------- */
 
@@ -137,14 +157,5 @@ void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t l
  * first few times by more. */
 void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns);
 int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns);
-
-/* --- scheduling (relay_priority.c) -------------------------------------------------------------------------------------------- */
-
-struct relay_priority {
-    bool allowed, realtime;
-    int64_t window_ends_ns, slept_ns;
-};
-void relay_priority_take(struct relay_priority *priority, int64_t now_ns);
-void relay_priority_note(struct relay_priority *priority, int64_t now_ns, int64_t slept_ns); /* after each wait */
 
 #endif

@@ -21,6 +21,14 @@ void relay_line_count(struct relay_line *line, uint32_t length, int64_t late_ns)
         counters->lateness_max_ns = late_ns;
 }
 
+void relay_line_change(struct relay_line *line, const struct relay_direction *to, bool down, int64_t now_ns)
+{
+    line->asked = *to;
+    line->down = down;
+    relay_pace_change(&line->pace, to, &line->ring, now_ns);
+    impairment_change(&line->impairment, &to->impairments);
+}
+
 /* Whether the packet is dealt with: written, or refused for good. */
 static bool overtake(struct relay_line *line, const struct relay_packet *packet, uint32_t length)
 {
@@ -55,6 +63,7 @@ static void forward(struct relay_line *line, struct relay_packet *packet, const 
     int64_t deadline_ns = relay_pace_deadline_ns(&line->pace, arrival->now_ns, arrival->now_ns - arrival->early_ns,
                                                  arrival->receiver_ns, impairment_jitter_ns(impairment), wire_bytes);
     relay_ring_commit(&line->ring, arrival->length, deadline_ns);
+    packet->held_ns = line->pace.held_ns;
 }
 
 static void forward_duplicate(struct relay_line *line, const struct relay_arrival *arrival, const unsigned char *spare)
@@ -75,6 +84,10 @@ static void forward_duplicate(struct relay_line *line, const struct relay_arriva
 void relay_line_take(struct relay_line *line, struct relay_packet *packet, const struct relay_arrival *arrival,
                      unsigned char *spare)
 {
+    if (line->down) {
+        line->counters->lost++;
+        return;
+    }
     bool duplicated = impairment_duplicates(&line->impairment), lost = impairment_loses(&line->impairment);
     line->counters->duplicated += duplicated;
     line->counters->lost += lost;

@@ -24,7 +24,7 @@ struct relay_pace relay_pace_for(const struct relay_direction *direction)
 {
     struct relay_pace pace = {.delay_ns = direction->delay_ns};
     if (direction->rate_bps > 0) {
-        struct shaping shaping = shaping_for_rate(direction->rate_bps, direction->queue_bytes, USUAL_MTU);
+        struct shaping shaping = shaping_for_relay(shaping_for_rate(direction->rate_bps, direction->queue_bytes, USUAL_MTU));
         pace.byte_ns = 8 * (double)NS_PER_S / ((double)direction->rate_bps * FASTER);
         pace.overhead_ns = direction->overhead_bytes * pace.byte_ns;
         pace.ahead_ns = WAKE_NS + (int64_t)(USUAL_FRAME * pace.byte_ns);
@@ -33,12 +33,41 @@ struct relay_pace relay_pace_for(const struct relay_direction *direction)
     return pace;
 }
 
+/* None before its own time, none later than it was, one transmission after the other. */
+static void hurry(struct relay_pace *pace, struct relay_ring *ring, int64_t now_ns)
+{
+    int64_t front_ns = now_ns;
+    for (struct relay_packet *packet = relay_ring_oldest(ring); packet; packet = relay_ring_behind(ring, packet)) {
+        int64_t due_ns = packet->deadline_ns - packet->held_ns;
+        int64_t sent_ns = front_ns + (int64_t)(relay_wire_bytes(packet->data, packet->length) * pace->byte_ns + pace->overhead_ns);
+        int64_t deadline_ns = due_ns > sent_ns ? due_ns : sent_ns;
+        if (deadline_ns < packet->deadline_ns) {
+            packet->held_ns = deadline_ns > due_ns ? (uint32_t)(deadline_ns - due_ns) : 0;
+            packet->deadline_ns = deadline_ns;
+        }
+        front_ns = packet->deadline_ns > front_ns ? packet->deadline_ns : front_ns;
+        pace->last_ns = packet->deadline_ns;
+        pace->busy_until_ns = packet->deadline_ns + pace->ahead_ns;
+    }
+}
+
+void relay_pace_change(struct relay_pace *pace, const struct relay_direction *direction, struct relay_ring *ring, int64_t now_ns)
+{
+    struct relay_pace before = *pace;
+    *pace = relay_pace_for(direction);
+    pace->busy_until_ns = before.busy_until_ns;
+    pace->last_ns = before.last_ns;
+    if (pace->byte_ns < before.byte_ns)
+        hurry(pace, ring, now_ns);
+}
+
 int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t arrival_ns, int64_t early_ns, int64_t jitter_ns,
                                uint32_t wire_bytes)
 {
-    int64_t deadline_ns = arrival_ns + pace->delay_ns - early_ns;
+    int64_t deadline_ns = arrival_ns + pace->delay_ns - early_ns, due_ns;
     if (deadline_ns < now_ns)
         deadline_ns = now_ns;
+    due_ns = deadline_ns + jitter_ns > now_ns ? deadline_ns + jitter_ns : now_ns;
     if (pace->byte_ns > 0) {
         int64_t backlog_ns = pace->busy_until_ns - deadline_ns;
         if (backlog_ns < 0)
@@ -55,6 +84,7 @@ int64_t relay_pace_deadline_ns(struct relay_pace *pace, int64_t now_ns, int64_t 
     if (deadline_ns < pace->last_ns)
         deadline_ns = pace->last_ns;
     pace->last_ns = deadline_ns;
+    pace->held_ns = (uint32_t)(deadline_ns - due_ns < UINT32_MAX ? deadline_ns - due_ns : UINT32_MAX);
     return deadline_ns;
 }
 

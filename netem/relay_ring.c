@@ -10,7 +10,7 @@
 enum {
     SMALLEST_FRAME = 42,           /* Ethernet, IPv4, UDP, no payload */
     ALIGNMENT = 8,                 /* of struct relay_packet */
-    PACKET_OVERHEAD = 12 + 10 + 7, /* our header, virtio_net_hdr, padding to ALIGNMENT */
+    PACKET_OVERHEAD = 16 + 10 + 7, /* our header, virtio_net_hdr, padding to ALIGNMENT */
     PACKETS_PER_SECOND = 1000000,  /* more than one thread can carry */
     SMALLEST_CAPACITY = 256 * 1024 + RELAY_PACKET_MAX,
 };
@@ -22,9 +22,14 @@ enum {
 size_t relay_ring_capacity(const struct relay_direction *direction)
 {
     uint64_t rate_bps = direction->rate_bps ? direction->rate_bps : UNLIMITED_RATE_BPS;
-    double seconds =
-        (double)(direction->delay_ns + impairment_jitter_most_ns(&direction->impairments) + SLACK_NS) / (double)NS_PER_S;
-    double bytes_per_second = (double)rate_bps / 8 * (1 + direction->impairments.duplicate);
+    int64_t delay_ns = direction->delay_ns + impairment_jitter_most_ns(&direction->impairments);
+    if (rate_bps < direction->rate_most_bps)
+        rate_bps = direction->rate_most_bps;
+    if (delay_ns < direction->delay_most_ns)
+        delay_ns = direction->delay_most_ns;
+    double copies = 1 + (direction->changes ? 1 : direction->impairments.duplicate); /* each packet twice may yet be asked for */
+    double seconds = (double)(delay_ns + SLACK_NS) / (double)NS_PER_S;
+    double bytes_per_second = (double)rate_bps / 8 * copies;
     double packets_per_second = bytes_per_second / SMALLEST_FRAME;
     if (packets_per_second > PACKETS_PER_SECOND)
         packets_per_second = PACKETS_PER_SECOND;
@@ -80,6 +85,7 @@ void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadlin
     struct relay_packet *packet = (struct relay_packet *)(void *)(ring->memory + ring->head);
     packet->deadline_ns = deadline_ns;
     packet->length = length;
+    packet->held_ns = 0;
     ring->head = next_offset(ring, ring->head, length);
     ring->count++;
 }
@@ -87,6 +93,12 @@ void relay_ring_commit(struct relay_ring *ring, uint32_t length, int64_t deadlin
 struct relay_packet *relay_ring_oldest(const struct relay_ring *ring)
 {
     return ring->count > 0 ? (struct relay_packet *)(void *)(ring->memory + ring->tail) : NULL;
+}
+
+struct relay_packet *relay_ring_behind(const struct relay_ring *ring, const struct relay_packet *packet)
+{
+    size_t next = next_offset(ring, (size_t)((const unsigned char *)packet - ring->memory), packet->length);
+    return next == ring->head ? NULL : (struct relay_packet *)(void *)(ring->memory + next);
 }
 
 void relay_ring_release(struct relay_ring *ring)

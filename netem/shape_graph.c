@@ -1,5 +1,6 @@
 /* shape_graph.c: hosts, routers and links as they are written out. A host that no node runs on forwards like a router. */
 #include "base/arena.h"
+#include "base/units.h"
 #include "netem/shapes.h"
 
 #include <string.h>
@@ -28,8 +29,8 @@ static int check_hosts(struct shape *shape, struct err *err)
 {
     const struct name_list *hosts = &shape->settings->hosts;
     if (hosts->count > 0 && hosts->count < shape->hosts)
-        return shape_fail(shape, err, "topology.hosts", -1, "found %d hosts for %d nodes: each node needs its own", hosts->count,
-                          shape->hosts);
+        return shape_fail(shape, err, "topology.hosts", -1, "found %d host%s for %d nodes: each node needs its own", hosts->count,
+                          units_plural(hosts->count), shape->hosts);
     for (int i = 0; i < hosts->count; i++) {
         int named = shape_find_place(shape, hosts->names[i]);
         if (named >= 0 && named != i)
@@ -59,8 +60,8 @@ static int add_link(struct shape *shape, const struct graph_link *asked, int ind
     for (int end = 0; end < 2; end++) {
         places[end] = find(shape, names[end]);
         if (places[end] < 0)
-            return shape_fail(shape, err, "topology.links", index, "there is no '%s' among %d nodes, hosts and routers", names[end],
-                              shape->place_count);
+            return shape_fail(shape, err, "topology.links", index, "there is no '%s' among the nodes, hosts and routers, %d in all",
+                              names[end], shape->place_count);
     }
     if (places[0] == places[1])
         return shape_fail(shape, err, "topology.links", index, "a link needs two ends, '%s' and '%s' are one", names[0], names[1]);

@@ -3,6 +3,7 @@
  * shorter. */
 #include <string.h>
 
+#include "base/units.h"
 #include "netem/shapes.h"
 
 static int find_site(const struct settings *settings, const char *name)
@@ -18,7 +19,8 @@ static int check_matrix(struct shape *shape, const char *path, const struct site
     int sites = shape->settings->sites.count;
     return matrix->size == 0 || matrix->size == sites
                ? 0
-               : shape_fail(shape, err, path, -1, "found %d rows, there are %d sites", matrix->size, sites);
+               : shape_fail(shape, err, path, -1, "found %d row%s, there %s %d site%s", matrix->size, units_plural(matrix->size),
+                            sites == 1 ? "is" : "are", sites, units_plural(sites));
 }
 
 static int check_sites(struct shape *shape, struct err *err)
@@ -38,8 +40,8 @@ static int check_sites(struct shape *shape, struct err *err)
                               "from site '%s' to itself there is 0: within a site topology.link counts", settings->sites.names[i]);
     }
     if (code == 0 && settings->placement.count > 0 && settings->placement.count < shape->hosts)
-        code = shape_fail(shape, err, "topology.placement", -1, "found %d sites for %d nodes: each needs one",
-                          settings->placement.count, shape->hosts);
+        code = shape_fail(shape, err, "topology.placement", -1, "found %d site%s for %d nodes: each needs one",
+                          settings->placement.count, units_plural(settings->placement.count), shape->hosts);
     return code;
 }
 

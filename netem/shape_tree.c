@@ -3,14 +3,15 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "base/units.h"
 #include "netem/shapes.h"
 
 static int check_tree(struct shape *shape, struct err *err)
 {
     const struct settings *settings = shape->settings;
     if (settings->racks < 1 || settings->racks > shape->hosts)
-        return shape_fail(shape, err, "topology.racks", -1, "found %d racks for %d nodes: each needs one at least", settings->racks,
-                          shape->hosts);
+        return shape_fail(shape, err, "topology.racks", -1, "found %d rack%s for %d node%s: each needs one at least",
+                          settings->racks, units_plural(settings->racks), shape->hosts, units_plural(shape->hosts));
     if (settings->oversubscription == 0)
         return 0;
     if (settings->link.rate_bps == 0)

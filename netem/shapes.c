@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -29,10 +28,7 @@ int shape_fail(struct shape *shape, struct err *err, const char *path, int index
 
 int shape_find_place(const struct shape *shape, const char *name)
 {
-    for (int i = 0; i < shape->place_count; i++)
-        if (strcmp(shape->places[i].name, name) == 0)
-            return i;
-    return -1;
+    return topology_find_word(shape->places, sizeof(struct place), shape->place_count, 0, name);
 }
 
 int shape_add_router(struct shape *shape, const char *name)
@@ -48,7 +44,7 @@ int shape_add_router(struct shape *shape, const char *name)
     return shape->place_count++;
 }
 
-static void apply(struct link_settings *to, const struct link_patch *patch)
+void shape_apply_patch(struct link_settings *to, const struct link_patch *patch)
 {
     const unsigned char *values = (const unsigned char *)&patch->values;
     for (size_t i = 0; i < sizeof(*to); i++)
@@ -60,8 +56,8 @@ static void apply(struct link_settings *to, const struct link_patch *patch)
 static void apply_change(struct shape_link *link, const struct link_change *change, int back)
 {
     for (int d = 0; d < DIRECTIONS; d++)
-        apply(&link->direction[d], &change->both);
-    apply(&link->direction[back], &change->back);
+        shape_apply_patch(&link->direction[d], &change->both);
+    shape_apply_patch(&link->direction[back], &change->back);
 }
 
 struct shape_link *shape_add_link(struct shape *shape, const char *name, int from, int to, const struct link_change *change)
@@ -83,7 +79,7 @@ struct shape_link *shape_add_link(struct shape *shape, const char *name, int fro
                                 .direction = {shape->settings->link, shape->settings->link},
                                 .origin = {.path = "topology.link", .index = -1}};
     if (shape->settings->back)
-        apply(&link->direction[DIRECTION_BACKWARD], shape->settings->back);
+        shape_apply_patch(&link->direction[DIRECTION_BACKWARD], shape->settings->back);
     if (change)
         apply_change(link, change, DIRECTION_BACKWARD);
     return link;
@@ -97,21 +93,9 @@ int shape_group_of(const struct shape *shape, int host, int groups)
 
 /* ---- overrides ---- */
 
-/* The number that a word spells, if it is one below `count`; else -1. */
-static int index_of(const char *word, int count)
-{
-    char *end;
-    long index = strtol(word, &end, 10);
-    bool digits = *word && strspn(word, "0123456789") == strlen(word);
-    return digits && *end == '\0' && index < count ? (int)index : -1;
-}
-
 static int override_link(struct shape *shape, const struct link_override *override, int position, struct err *err)
 {
-    int found = index_of(override->link, shape->link_count);
-    for (int i = 0; i < shape->link_count && found < 0; i++)
-        if (strcmp(shape->links[i].name, override->link) == 0)
-            found = i;
+    int found = topology_find_word(shape->links, sizeof(struct shape_link), shape->link_count, shape->link_count, override->link);
     if (found < 0)
         return shape_fail(shape, err, "topology.overrides", position,
                           "there is no link '%.80s': the first one is '%s', and indexes go from 0 to %d", override->link,
@@ -123,9 +107,8 @@ static int override_link(struct shape *shape, const struct link_override *overri
 
 static int override_node(struct shape *shape, const struct link_override *override, int position, struct err *err)
 {
-    int found = index_of(override->node, shape->hosts);
-    if (found < 0)
-        found = shape_find_place(shape, override->node);
+    const struct topology known = {.places = shape->places, .place_count = shape->place_count, .host_count = shape->hosts};
+    int found = topology_find_place(&known, &shape->settings->hosts, override->node);
     if (found < 0)
         return shape_fail(shape, err, "topology.overrides", position,
                           "there is no node '%.80s': here the nodes are %s to %s, indexes 0 to %d", override->node,

@@ -7,8 +7,8 @@
 
 enum { SHAPE_LINKS_MOST = 100000 };
 
-struct shape_link { /* as asked, direction by direction */
-    const char *name;
+struct shape_link {   /* as asked, direction by direction */
+    const char *name; /* first: see topology_find_word() */
     int from, to;
     struct link_settings direction[DIRECTIONS];
     struct topology_fault origin; /* the setting that made it what it is */
@@ -34,6 +34,7 @@ int shape_add_router(struct shape *shape, const char *name);
 struct shape_link *shape_add_link(struct shape *shape, const char *name, int from, int to, const struct link_change *change);
 /* Which of `groups` a host belongs to when they are filled in order and as evenly as can be. */
 int shape_group_of(const struct shape *shape, int host, int groups);
+void shape_apply_patch(struct link_settings *to, const struct link_patch *patch);
 /* ERR_USAGE, with the setting that is at fault ("topology.racks", entry index or -1). */
 int shape_fail(struct shape *shape, struct err *err, const char *path, int index, const char *format, ...)
     __attribute__((format(printf, 5, 6)));

@@ -87,10 +87,10 @@ int tbf_put(struct nl_msg *message, const struct shaping *shaping)
 }
 
 /* In place of tbf's own queue, whose limit is in bytes. */
-static void add_packet_queue(struct netlink *netlink, int index, const char *device, uint32_t packets)
+static void put_packet_queue(struct netlink *netlink, enum netlink_tc what, int index, const char *device, uint32_t packets)
 {
     struct tc_fifo_qopt limit = {.limit = packets};
-    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, index, TC_H_MAKE(HANDLE, 1), 0, 0, "pfifo");
+    struct nl_msg *message = netlink_begin_tc(what, index, TBF_QUEUE_PARENT, 0, 0, "pfifo");
     if (message && nla_put(message, TCA_OPTIONS, sizeof(limit), &limit) < 0) {
         nlmsg_free(message);
         message = NULL;
@@ -98,16 +98,26 @@ static void add_packet_queue(struct netlink *netlink, int index, const char *dev
     netlink_push(netlink, message, device, "a queue counted in packets (pfifo)");
 }
 
-void tbf_add(struct netlink *netlink, int index, const char *device, const struct shaping *shaping)
+static void request(struct netlink *netlink, enum netlink_tc what, int index, const char *device, const struct shaping *shaping)
 {
-    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, index, TC_H_ROOT, HANDLE, 0, "tbf");
+    struct nl_msg *message = netlink_begin_tc(what, index, TC_H_ROOT, HANDLE, 0, "tbf");
     if (message && tbf_put(message, shaping) < 0) {
         nlmsg_free(message);
         message = NULL;
     }
     netlink_push(netlink, message, device, "a rate (tbf)");
-    if (shaping->queue_packets > 0)
-        add_packet_queue(netlink, index, device, shaping->queue_packets);
+    if (shaping->queue_packets > 0) /* behind a change, too: tbf hands its limit in bytes on to any fifo, as so many packets */
+        put_packet_queue(netlink, what, index, device, shaping->queue_packets);
+}
+
+void tbf_add(struct netlink *netlink, int index, const char *device, const struct shaping *shaping)
+{
+    request(netlink, NETLINK_QDISC, index, device, shaping);
+}
+
+void tbf_change(struct netlink *netlink, int index, const char *device, const struct shaping *shaping)
+{
+    request(netlink, NETLINK_QDISC_CHANGE, index, device, shaping);
 }
 
 int tbf_compare_packets(const struct shaping *asked, const struct nlattr *options, const char *device, struct err *err)

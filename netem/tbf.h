@@ -19,6 +19,10 @@ struct nlattr;
 int tbf_put(struct nl_msg *message, const struct shaping *shaping);
 /* Requests the qdisc at the device's root, and a queue below it where that is counted in packets. */
 void tbf_add(struct netlink *netlink, int index, const char *device, const struct shaping *shaping);
+/* Requests other settings of what tbf_add() made, in place: what waits goes on waiting, the bucket is filled. The queue is counted
+ * as before, in bytes or in packets. */
+void tbf_change(struct netlink *netlink, int index, const char *device, const struct shaping *shaping);
+enum { TBF_QUEUE_PARENT = 0x10001 }; /* of the queue in packets: 1:1 */
 
 struct tbf_state { /* as the kernel reports it */
     uint64_t rate_bytes_per_second;

@@ -17,7 +17,6 @@
 /* The contract's limits. A delay line must hold rate x delay; the bound keeps one direction's line within memory a laptop has. */
 #define DELAY_MOST_NS (INT64_C(10) * NS_PER_S)
 #define JITTER_MOST_NS (INT64_C(2) * NS_PER_S) /* netem multiplies it in 32 bits */
-#define IN_FLIGHT_MOST_BYTES (UINT64_C(1) << 30)
 #define QUEUE_MOST_BYTES (UINT64_C(1) << 31)
 enum {
     HOSTS_MOST = (int)(TOPOLOGY_ROUTER_ADDRESS - TOPOLOGY_FIRST_ADDRESS),
@@ -27,6 +26,11 @@ enum {
     ROUTE_LINKS_MOST = 256, /* a time to live of 255 is used up by 255 forwarders */
     TCP_IP_HEADERS = 52,    /* IPv4 20, TCP 20, timestamps 12 */
 };
+
+uint64_t topology_in_flight_bytes(uint64_t rate_bps, int64_t delay_ns)
+{
+    return (uint64_t)((unsigned __int128)rate_bps / 8 * (uint64_t)delay_ns / (uint64_t)NS_PER_S);
+}
 
 static int check_link(const struct link_settings *link, int mtu, struct err *err)
 {
@@ -40,10 +44,10 @@ static int check_link(const struct link_settings *link, int mtu, struct err *err
     if (link->rate_bps > 0 && link->rate_bps < 8000)
         return err_set(err, ERR_USAGE, "a link's rate of %s is too slow to carry a training round: the least is 8kbit",
                        units_spell_rate(found, sizeof(found), link->rate_bps));
-    unsigned __int128 in_flight = (unsigned __int128)link->rate_bps / 8 * (uint64_t)link->delay_ns / (uint64_t)NS_PER_S;
-    if (in_flight > IN_FLIGHT_MOST_BYTES)
+    uint64_t in_flight = topology_in_flight_bytes(link->rate_bps, link->delay_ns);
+    if (in_flight > TOPOLOGY_IN_FLIGHT_MOST_BYTES)
         return err_set(err, ERR_USAGE, "rate x delay of a link is %.3g bytes in flight, more than the %s a delay line holds",
-                       (double)in_flight, units_spell_size(allowed, sizeof(allowed), IN_FLIGHT_MOST_BYTES));
+                       (double)in_flight, units_spell_size(allowed, sizeof(allowed), TOPOLOGY_IN_FLIGHT_MOST_BYTES));
     if (link->impairments.jitter_ns < 0 || link->impairments.jitter_ns > JITTER_MOST_NS)
         return err_set(err, ERR_USAGE, "a link's jitter of %s cannot be drawn by an engine: the most is %s",
                        units_spell_time(found, sizeof(found), link->impairments.jitter_ns),
@@ -77,11 +81,46 @@ static struct direction resolve_direction(const struct link_settings *link, int 
     };
     if (direction.queue_packets > 0)
         direction.queue_bytes = (uint64_t)direction.queue_packets * (uint64_t)(mtu + FRAME_HEADER);
+    direction.queue_follows_rate = direction.queue_bytes == 0;
     if (direction.rate_bps > 0 && direction.queue_bytes == 0)
         direction.queue_bytes = shaping_default_queue_bytes(direction.rate_bps);
     if (direction.queue_bytes > QUEUE_MOST_BYTES)
         direction.queue_bytes = QUEUE_MOST_BYTES;
     return direction;
+}
+
+/* The settings that resolve to this direction. */
+static struct link_settings settings_of(const struct direction *direction)
+{
+    return (struct link_settings){
+        .rate_bps = direction->rate_bps,
+        .delay_ns = direction->delay_ns,
+        .queue_bytes = direction->queue_packets > 0 || direction->queue_follows_rate ? 0 : direction->queue_bytes,
+        .queue_packets = (int)direction->queue_packets,
+        .framing = direction->framing,
+        .impairments = direction->impairments,
+    };
+}
+
+int topology_change_direction(const struct direction *now, const struct link_patch *patch, int mtu, struct direction *then,
+                              struct err *err)
+{
+    struct link_settings link = settings_of(now);
+    shape_apply_patch(&link, patch);
+    if (patch->replaces[offsetof(struct link_settings, queue_bytes)] &&
+        !patch->replaces[offsetof(struct link_settings, queue_packets)])
+        link.queue_packets = 0; /* counted the other way from now on */
+    if (link.queue_packets > 0)
+        link.queue_bytes = 0;
+    int code = check_link(&link, mtu, err);
+    if (code < 0)
+        return code;
+    struct direction changed = resolve_direction(&link, mtu);
+    changed.rate_most_bps = now->rate_most_bps;
+    changed.delay_most_ns = now->delay_most_ns;
+    changed.changes = now->changes;
+    *then = changed;
+    return 0;
 }
 
 /* The hosts, before the shape adds what is between them. */
@@ -155,10 +194,11 @@ int topology_build_or_fault(const struct settings *settings, int workers, int se
 {
     *fault = (struct topology_fault){.path = "topology.link", .index = -1};
     if (workers < 1 || servers < 0)
-        return err_set(err, ERR_USAGE, "a topology of %d workers and %d servers has no node to run", workers, servers);
+        return err_set(err, ERR_USAGE, "a topology of %d worker%s and %d server%s has no node to run", workers,
+                       units_plural(workers), servers, units_plural(servers));
     if (workers > HOSTS_MOST - servers)
-        return err_set(err, ERR_USAGE, "%d workers and %d servers are more than the %d addresses of a topology", workers, servers,
-                       (int)HOSTS_MOST);
+        return err_set(err, ERR_USAGE, "%d workers and %d server%s are more than the %d addresses of 10.64.0.0/10: use fewer",
+                       workers, servers, units_plural(servers), (int)HOSTS_MOST);
     if (check_link(&settings->link, settings->mtu, err) < 0)
         return -ERR_USAGE;
 
@@ -173,6 +213,10 @@ int topology_build_or_fault(const struct settings *settings, int workers, int se
     struct shape shape = begin_shape(settings, workers, servers, arena, fault);
     if (shape_build(&shape, err) < 0 || finish_links(&shape, &built, err) < 0)
         return -ERR_USAGE;
+    if (built.place_count > HOSTS_MOST)
+        return err_set(err, ERR_USAGE, "%d hosts and %d router%s are more than the %d addresses of 10.64.0.0/10: use fewer",
+                       built.host_count, built.place_count - built.host_count, units_plural(built.place_count - built.host_count),
+                       (int)HOSTS_MOST);
     built.routes = routes_compute(&built, arena);
     if (check_routes(&shape, &built, err) < 0)
         return -ERR_USAGE;
@@ -223,7 +267,9 @@ static bool same_directions(const struct link *a, const struct link *b)
     for (int d = 0; d < DIRECTIONS; d++) {
         const struct direction *x = &a->direction[d], *y = &b->direction[d];
         if (x->rate_bps != y->rate_bps || x->delay_ns != y->delay_ns || x->queue_bytes != y->queue_bytes ||
-            x->queue_packets != y->queue_packets || x->framing != y->framing || !impairment_same(&x->impairments, &y->impairments))
+            x->queue_packets != y->queue_packets || x->framing != y->framing ||
+            !impairment_same(&x->impairments, &y->impairments) || x->rate_most_bps != y->rate_most_bps ||
+            x->delay_most_ns != y->delay_most_ns || x->changes != y->changes)
             return false;
     }
     return true;
@@ -240,6 +286,9 @@ static void describe_directions(const struct link *link, struct text *out)
         if (direction->framing != FRAMING_L2)
             text_printf(out, " %s", framing_names[direction->framing]);
         impairment_describe(&direction->impairments, out);
+        if (direction->rate_most_bps > 0 || direction->delay_most_ns > 0 || direction->changes)
+            text_printf(out, " %s up to %" PRIu64 "bit %" PRId64 "ns", direction->changes ? "changes" : "rate changes",
+                        direction->rate_most_bps, direction->delay_most_ns);
     }
 }
 

@@ -30,8 +30,18 @@ struct topology_fault {
 int topology_build_or_fault(const struct settings *settings, int workers, int servers, struct arena *arena,
                             struct topology *topology, struct topology_fault *fault, struct err *err);
 
+/* The place of that name, else of that index (hosts first, then routers). ERR_USAGE with the nearest name. */
+int topology_find(const struct topology *topology, const char *word, int *place, struct err *err);
+
 /* A host's own address; a router's, on its loopback device. */
 uint32_t topology_address(const struct topology *topology, int place);
+
+/* What campaign files and command lines mean by a word; -1: nothing. A name wins over an index, everywhere. A place has its own
+ * name, or (in a graph) that of a node's host; only nodes have indexes. */
+int topology_find_link(const struct topology *topology, const char *word);
+int topology_find_place(const struct topology *topology, const struct name_list *hosts, const char *word);
+/* The same in any `count` records of `stride` bytes that begin with their names, the first `indexes` of which have indexes. */
+int topology_find_word(const void *first, size_t stride, int count, int indexes, const char *word);
 
 /* The way from host to host: the sum of the one-way delays and the narrowest rate (0: not limited) along the route
  * (netem/routes.h). */
@@ -41,6 +51,13 @@ struct topology_path {
     int hops; /* links */
 };
 struct topology_path topology_path(const struct topology *topology, int from_host, int to_host);
+
+/* What a direction becomes when it is changed: members that the patch does not name stay, and so do the marks of what is to come.
+ * Refuses (ERR_USAGE) what could not be built so. */
+int topology_change_direction(const struct direction *now, const struct link_patch *patch, int mtu, struct direction *then,
+                              struct err *err);
+#define TOPOLOGY_IN_FLIGHT_MOST_BYTES (UINT64_C(1) << 30) /* rate x delay of one direction */
+uint64_t topology_in_flight_bytes(uint64_t rate_bps, int64_t delay_ns);
 
 /* Payload share of a rate: (mtu - 52) / (mtu + 14), TCP over IPv4 with timestamps, frames without preamble, FCS and gap; with
  * framing l1 these take 24 bytes more of each frame. */

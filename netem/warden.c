@@ -58,18 +58,26 @@ static void send_event(const struct warden *warden, int program, const struct pr
 static int drop_descriptors(const struct warden_setup *setup, struct err *err)
 {
     const struct fabric_spec *spec = setup->spec;
-    unsigned count = 2, next = 0;
+    unsigned count = 3 + (unsigned)spec->capture_count, next = 0; /* the caller's channels, and who may enter */
     for (int i = 0; i < spec->program_count; i++)
-        count += spec->programs[i].descriptor_count;
+        count += spec->programs[i].descriptor_count + (spec->programs[i].cgroup_fd > 0) + FABRIC_STREAMS;
     cleanup(free_pointer) int *keep = calloc(count, sizeof(*keep));
     if (!keep)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs' descriptors");
     keep[next++] = setup->request_fd;
     keep[next++] = setup->event_fd;
-    for (int i = 0; i < spec->program_count; i++)
+    keep[next++] = setup->enter_fd;
+    for (int i = 0; i < spec->program_count; i++) {
         for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
             keep[next++] = spec->programs[i].descriptors[d];
-    namespaces_keep_descriptors(keep, count);
+        if (spec->programs[i].cgroup_fd > 0)
+            keep[next++] = spec->programs[i].cgroup_fd;
+        for (int s = 0; spec->programs[i].streams && s < FABRIC_STREAMS; s++)
+            keep[next++] = spec->programs[i].streams[s];
+    }
+    for (int i = 0; i < spec->capture_count; i++)
+        keep[next++] = spec->captures[i].file_fd;
+    namespaces_keep_descriptors(keep, next);
     return 0;
 }
 
@@ -141,7 +149,7 @@ static int start_relay(struct warden *warden, struct err *err)
     if (network->relay_count == 0)
         return 0;
     int control[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot make the relay's control socket");
     warden->relay_control = control[0];
     cleanup(close_fd) int its = control[1];
@@ -183,25 +191,34 @@ static int build(struct warden *warden, struct err *err)
     if (code == 0)
         code = become_warden(warden, err);
     if (code == 0)
-        code = network_make(&warden->network, topology, setup->engine, setup->shared->relay, err);
+        show_names(topology); /* before any program: a mount is seen by all of them, where a program may lie */
+    if (code == 0) {
+        warden_begin_forks(warden);
+        code = network_make(&warden->network, topology, setup->engine, setup->shared->relay, warden_begin_place, warden, err);
+    }
     if (code == 0)
         code = start_relay(warden, err); /* so early, because it takes as long as the rest */
     if (code == 0)
-        show_names(topology); /* before any program: a mount is seen by all of them, where a program may lie */
+        code = warden_enter_begin(warden, err);
     if (code == 0)
-        code = warden_begin_programs(warden, true, err); /* they load while the network is configured */
+        code = warden_begin_programs(warden, true, err); /* they load while the network is made and configured */
     if (code == 0)
         code = network_configure(&warden->network, err);
+    if (code == 0)
+        code = warden_start_capture(warden, err); /* its sockets need the devices, and take as long as the reading back */
     if (code == 0)
         code = network_read_back(&warden->network, setup->shared->readback, err);
     if (code < 0)
         return code;
-    if ((code = await_relay(warden, err)) < 0)
+    if ((code = await_relay(warden, err)) < 0 || (code = warden_await_capture(warden, err)) < 0)
         return code;
     setup->shared->build_ns = clock_now_ns() - started;
-    if ((code = warden_begin_programs(warden, false, err)) < 0)
-        return code;
-    return warden_confirm_programs(warden, err);
+    code = warden_start_traffic(warden, err);
+    if (code == 0)
+        code = warden_begin_programs(warden, false, err);
+    if (code == 0)
+        code = warden_confirm_programs(warden, err);
+    return code == 0 ? warden_await_traffic(warden, err) : code;
 }
 
 static void reap(struct warden *warden)
@@ -214,9 +231,17 @@ static void reap(struct warden *warden)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct process_exit how = {.exited = WIFEXITED(status),
                                    .status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)};
+        if (pid == warden->capture)
+            warden->capture = 0; /* no packet is lost by it: whoever asks for the summaries hears of it */
+        if (warden_enter_reaped(warden, pid, &how))
+            continue;
         if (pid == warden->relay) {
             warden->relay = 0;
             send_event(warden, WARDEN_RELAY, &how);
+        }
+        if (pid == warden->traffic) {
+            warden->traffic = 0;
+            send_event(warden, WARDEN_TRAFFIC, &how);
         }
         for (int i = 0; i < warden->setup->spec->program_count; i++)
             if (pid == warden->programs[i].pid) { /* others are orphans of programs */
@@ -228,11 +253,11 @@ static void reap(struct warden *warden)
 }
 
 /* In a process of its own, since it moves between namespaces and may die; nothing else is to run meanwhile. */
-static int measure(struct warden *warden, int sample, struct err *err)
+static int measure(struct warden *warden, const struct measure_effort *effort, struct err *err)
 {
     const struct topology *topology = warden->setup->spec->topology;
     struct link_check *checks = warden->setup->shared->checks;
-    int64_t most_seconds = measure_seconds_most(topology->link_count, sample, measure_longest_round_trip_ns(topology));
+    int64_t most_seconds = measure_seconds_most(topology->link_count, effort, measure_longest_round_trip_ns(topology));
     memset(checks, 0, (size_t)topology->link_count * sizeof(*checks));
     *err = (struct err){.kind = ERR_NONE};
     pid_t pid = fork();
@@ -246,7 +271,7 @@ static int measure(struct warden *warden, int sample, struct err *err)
             namespaces[i] = warden->network.places[i].namespace_fd;
         prctl(PR_SET_NAME, "laggard-measure");
         alarm((unsigned)most_seconds);
-        _exit(measure_links(topology, namespaces, sample, checks, err) < 0);
+        _exit(measure_links(topology, namespaces, effort, checks, err) < 0);
     }
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -280,11 +305,27 @@ static void answer_request(struct warden *warden)
         code = network_reset(&warden->network, err);
         break;
     case WARDEN_MEASURE:
-        code = measure(warden, request.argument, err);
+        code = measure(warden, &request.effort, err);
         reap(warden); /* the caller shall know of the relay's end before it believes the answer */
         break;
     case WARDEN_SIGNAL:
         code = warden_signal_program(warden, &request, err);
+        break;
+    case WARDEN_CHANGE:
+        code = network_change(&warden->network, request.argument, &warden->setup->shared->change,
+                              warden->setup->shared->change_down, warden->relay_control, err);
+        break;
+    case WARDEN_SEPARATE:
+        code = network_separate(&warden->network, request.argument ? warden->setup->shared->group : NULL, err);
+        break;
+    case WARDEN_READ_BACK:
+        code = network_read_back(&warden->network, warden->setup->shared->readback, err);
+        break;
+    case WARDEN_FINISH_CAPTURES:
+        code = warden_finish_captures(warden, err);
+        break;
+    case WARDEN_TRAFFIC_ORDER:
+        code = warden_order_traffic(warden, request.time_ns, err);
         break;
     case WARDEN_STARTED:
     case WARDEN_BUILT:
@@ -292,24 +333,49 @@ static void answer_request(struct warden *warden)
         code = err_set(err, ERR_HOST, "there is no request number %d", (int)request.operation);
         break;
     }
+    if (code == 0 && warden->settle_err.kind != ERR_NONE) {
+        *err = warden->settle_err;
+        code = -(int)err->kind;
+    }
     warden_send_answer(warden, request.operation, code, 0, 0);
+}
+
+/* Goes on with changes that are not over. Returns for how many ms there is nothing to do, as poll() takes it. */
+static int settle(struct warden *warden)
+{
+    int64_t next_ns = INT64_MAX;
+    if (warden->settle_err.kind == ERR_NONE)
+        (void)network_settle(&warden->network, &next_ns, &warden->settle_err);
+    int64_t wait_ms = (next_ns - clock_now_ns()) / NS_PER_MS + 1;
+    return next_ns == INT64_MAX ? -1 : wait_ms < 0 ? 0 : (int)wait_ms;
 }
 
 _Noreturn void warden_run(const struct warden_setup *setup)
 {
     static struct warden warden;
-    warden = (struct warden){.setup = setup, .relay_control = -1, .signal_fd = -1, .null_fd = -1};
+    warden = (struct warden){.setup = setup,
+                             .forks = FORK_SERVER_NONE,
+                             .relay_control = -1,
+                             .capture_control = -1,
+                             .traffic_control = -1,
+                             .signal_fd = -1,
+                             .null_fd = -1,
+                             .enter_fd = -1};
     int code = build(&warden, &setup->shared->err);
     warden_send_answer(&warden, WARDEN_BUILT, code, 0, 0);
     if (code < 0)
         _exit(1);
-    struct pollfd watched[] = {{.fd = setup->request_fd, .events = POLLIN}, {.fd = warden.signal_fd, .events = POLLIN}};
+    struct pollfd watched[] = {{.fd = setup->request_fd, .events = POLLIN},
+                               {.fd = warden.signal_fd, .events = POLLIN},
+                               {.fd = warden.enter_fd, .events = POLLIN}};
     for (;;) {
-        if (poll(watched, sizeof(watched) / sizeof(watched[0]), -1) < 0 && errno != EINTR)
+        if (poll(watched, sizeof(watched) / sizeof(watched[0]), settle(&warden)) < 0 && errno != EINTR)
             _exit(1);
         if (watched[1].revents)
             reap(&warden);
         if (watched[0].revents)
             answer_request(&warden);
+        if (watched[2].revents)
+            warden_enter_serve(&warden);
     }
 }

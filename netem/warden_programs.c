@@ -16,11 +16,13 @@ int warden_list_programs(struct warden *warden, struct err *err)
     size_t count = (size_t)warden->setup->spec->program_count + 1;
     warden->programs = calloc(count, sizeof(*warden->programs));
     warden->reports = calloc(count, sizeof(*warden->reports));
-    return warden->programs && warden->reports ? 0 : err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
+    if (!warden->programs || !warden->reports)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot list the programs");
+    return warden_prepare_outside(warden, err);
 }
 
 struct placement { /* what a program's process does between fork and exec */
-    int namespace_fd, null_fd;
+    int namespace_fd, null_fd, cgroup_fd;
     const char *host_name;
     const struct rlimit *files;
 };
@@ -28,6 +30,8 @@ struct placement { /* what a program's process does between fork and exec */
 static int enter_place(void *context)
 {
     const struct placement *placement = context;
+    if (placement->cgroup_fd > 0 && write(placement->cgroup_fd, "0", 1) != 1) /* "0": whoever writes */
+        return errno;
     if (setns(placement->namespace_fd, CLONE_NEWNET) < 0 || unshare(CLONE_NEWUTS) < 0 ||
         sethostname(placement->host_name, strlen(placement->host_name)) < 0 || dup2(placement->null_fd, STDIN_FILENO) < 0)
         return errno;
@@ -42,9 +46,18 @@ static int begin_program(struct warden *warden, int index, int *report_fd, struc
     if (program->place < 0 || program->place >= topology->place_count)
         return err_set(err, ERR_USAGE, "program %s is to start on place %d of %d", program->path, program->place,
                        topology->place_count);
+    if (program->outside) {
+        int code = warden_begin_outside(warden, program, &warden->programs[index], report_fd, err);
+        return code < 0 ? err_wrap(err, "node %s", topology->places[program->place].name) : 0;
+    }
+    if (warden_forks(warden, program)) {
+        int code = warden_fork(warden, program, report_fd, err);
+        return code < 0 ? err_wrap(err, "place %s", topology->places[program->place].name) : 0;
+    }
     struct placement placement = {
         .namespace_fd = warden->network.places[program->place].namespace_fd,
         .null_fd = warden->null_fd,
+        .cgroup_fd = program->cgroup_fd,
         .host_name = topology->places[program->place].name,
         .files = &warden->files_before,
     };
@@ -63,9 +76,32 @@ static int begin_program(struct warden *warden, int index, int *report_fd, struc
 static int confirm_program(struct warden *warden, int index, int *report_fd, struct err *err)
 {
     const struct fabric_program *program = &warden->setup->spec->programs[index];
-    if (process_confirm(program->path, &warden->programs[index], report_fd, err) < 0)
-        return err_wrap(err, "place %s", warden->setup->spec->topology->places[program->place].name);
-    warden_send_answer(warden, WARDEN_STARTED, 0, index, warden->programs[index].pid);
+    struct process *process = &warden->programs[index];
+    int code = program->outside                ? warden_confirm_outside(program, process, report_fd, err)
+               : warden_forks(warden, program) ? fork_server_confirm(&warden->forks, program->path, process, report_fd, err)
+                                               : process_confirm(program->path, process, report_fd, err);
+    if (code < 0)
+        return err_wrap(err, "%s %s", program->outside ? "node" : "place",
+                        warden->setup->spec->topology->places[program->place].name);
+    warden_send_answer(warden, WARDEN_STARTED, 0, index, process->pid);
+    return 0;
+}
+
+/* While this process makes the next place, the program of the one before loads on another processor. */
+int warden_begin_place(void *context, int place, struct err *err)
+{
+    struct warden *warden = context;
+    const struct fabric_spec *spec = warden->setup->spec;
+    if (!warden_forks_known(warden, false))
+        return 0;
+    for (; warden->next_program < spec->program_count; warden->next_program++) {
+        const struct fabric_program *program = &spec->programs[warden->next_program];
+        if (program->place > place || program->place < 0)
+            return 0;
+        int code = program->early ? begin_program(warden, warden->next_program, &warden->reports[warden->next_program], err) : 0;
+        if (code < 0)
+            return code;
+    }
     return 0;
 }
 
@@ -73,7 +109,8 @@ static int confirm_program(struct warden *warden, int index, int *report_fd, str
 int warden_begin_programs(struct warden *warden, bool early, struct err *err)
 {
     const struct fabric_spec *spec = warden->setup->spec;
-    for (int i = 0; i < spec->program_count; i++) {
+    (void)warden_forks_known(warden, true);
+    for (int i = early ? warden->next_program : 0; i < spec->program_count; i++) {
         if (spec->programs[i].early != early)
             continue;
         int code = begin_program(warden, i, &warden->reports[i], err);
@@ -91,9 +128,16 @@ int warden_confirm_programs(struct warden *warden, struct err *err)
         if (code < 0)
             return code;
     }
-    for (int i = 0; i < spec->program_count; i++) /* a program's end must close its sockets for the caller */
+    warden_end_forks(warden);
+    for (int i = 0; i < spec->program_count; i++) { /* a program's end must close its sockets for the caller */
         for (unsigned d = 0; d < spec->programs[i].descriptor_count; d++)
             close(spec->programs[i].descriptors[d]);
+        if (spec->programs[i].cgroup_fd > 0)
+            close(spec->programs[i].cgroup_fd);
+        for (int s = 0; spec->programs[i].streams && s < FABRIC_STREAMS; s++)
+            if (spec->programs[i].streams[s] > STDERR_FILENO)
+                close(spec->programs[i].streams[s]);
+    }
     return 0;
 }
 
@@ -104,7 +148,9 @@ int warden_signal_program(struct warden *warden, const struct warden_request *re
     pid_t pid = warden->programs[request->program].pid;
     if (pid == 0)
         return err_set(err, ERR_TRIAL, "program %d has ended: it cannot be signalled", request->program);
-    if (kill(pid, request->argument) < 0)
+    /* An outside program leads a group, in which its children are. */
+    bool group = warden->setup->spec->programs[request->program].outside;
+    if (kill(group ? -pid : pid, request->argument) < 0)
         return err_set_errno(err, ERR_TRIAL, errno, "cannot send signal %d to program %d", request->argument, request->program);
     return 0;
 }
