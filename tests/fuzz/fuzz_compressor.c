@@ -1,0 +1,64 @@
+/* fuzz_compressor.c: damaged encoded gradients: what is accepted decodes within its vector, to values that the form can hold,
+ * whichever its length; what an encoder made is always accepted. */
+#include <math.h>
+
+#include "agents/compressors/compressor.h"
+#include "base/cleanup.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { COUNT_MOST = 1200, BYTES_MOST = 8 * COUNT_MOST + 256 };
+
+static size_t make_message(struct fuzz *fuzz, struct compression *compression, size_t *count, uint8_t bytes[BYTES_MOST])
+{
+    static const double scales[] = {0, 1e-44, 1, 1e30};
+    static float gradient[COUNT_MOST], residual[COUNT_MOST];
+    const double scale = scales[fuzz_below(fuzz, 4)];
+    *compression = (struct compression){.compressor = compressor_at(1 + (int)fuzz_below(fuzz, COMPRESSOR_QSGD)),
+                                        .share = rng_uniform(&fuzz->rng),
+                                        .levels = 1 + (int)fuzz_below(fuzz, 127),
+                                        .rank = 1};
+    *count = 1 + fuzz_below(fuzz, fuzz_below(fuzz, 2) ? COUNT_MOST : 20);
+    for (size_t i = 0; i < *count; i++) {
+        gradient[i] = (float)(scale * rng_normal(&fuzz->rng));
+        residual[i] = 0;
+    }
+    const struct compressor_input input = {.gradient = gradient,
+                                           .count = *count,
+                                           .residual = compression->compressor->feedback ? residual : NULL,
+                                           .seed = fuzz->seed,
+                                           .step = fuzz->iteration};
+    compression->compressor->encode(compression, &input, bytes);
+    return compression->compressor->encoded_bytes(compression, *count);
+}
+
+int main(int argc, char **argv)
+{
+    struct fuzz fuzz = fuzz_begin("compressor", argc, argv);
+    static uint8_t bytes[BYTES_MOST], before[BYTES_MOST];
+    while (fuzz_next(&fuzz)) {
+        struct compression compression;
+        size_t count, whole = make_message(&fuzz, &compression, &count, bytes);
+        memcpy(before, bytes, whole);
+        size_t length = fuzz_mutate(&fuzz, bytes, whole, sizeof(bytes));
+        const bool same = length == whole && memcmp(bytes, before, whole) == 0;
+        /* copies of exactly these sizes: reading or writing past an end would be seen by an address sanitizer */
+        cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
+        cleanup(free_pointer) float *sum = malloc(count * sizeof(float));
+        FUZZ_CHECK(&fuzz, exact && sum);
+        memcpy(exact, bytes, length);
+        struct err err = {0};
+        int status = compression.compressor->check(&compression, count, exact, length, &err);
+        FUZZ_CHECK(&fuzz, status == 0 || (status == -ERR_TRIAL && err.text[0] && !same));
+        if (status < 0)
+            continue;
+        fuzz.accepted++;
+        FUZZ_CHECK(&fuzz, length == whole);
+        compression.compressor->decode(&compression, count, exact, true, sum);
+        size_t others = 0;
+        for (size_t i = 0; i < count; i++)
+            others += sum[i] != 0;
+        FUZZ_CHECK(&fuzz, compression.compressor != &compressor_top_k || others <= whole / 8);
+        compression.compressor->decode(&compression, count, exact, false, sum);
+    }
+    return fuzz_end(&fuzz);
+}
