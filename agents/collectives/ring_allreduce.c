@@ -47,16 +47,16 @@
  * waits for smaller messages only, so the smallest one outstanding can always land. */
 #include "agents/collectives/ring_allreduce.h"
 
-#include <stdio.h>
+#include "base/err.h"
 
 enum { KIND_SEGMENT = 1 };
 enum { SENDS_MAX = 256 };
 enum { SEGMENT_BYTES_MIN = 4 << 10, SEGMENT_BYTES_MAX = 1 << 20 };
 
 struct ring_allreduce {
-    struct ring_allreduce_spec spec;
+    struct allreduce base; /* first */
+    int left, right;       /* node indexes of the members at rank - 1 and rank + 1 */
     struct ring_allreduce_layout layout;
-    struct node *node;
     uint64_t number; /* of the all-reduce that is open, or that comes next */
     uint64_t round;
     float *output;
@@ -74,13 +74,6 @@ struct ring_allreduce {
     uint8_t *in_flight;    /* [size x segments]: a send from this place of the output is to come or not over */
 };
 
-static struct ring_allreduce_range cut(size_t first, size_t count, size_t pieces, size_t piece)
-{
-    size_t each = count / pieces, longer = count % pieces;
-    size_t before = piece * each + (piece < longer ? piece : longer);
-    return (struct ring_allreduce_range){.first = first + before, .count = each + (piece < longer)};
-}
-
 struct ring_allreduce_layout ring_allreduce_layout(int size, size_t count, size_t segment_bytes)
 {
     size_t chunk_bytes = (count / (size_t)size + (count % (size_t)size != 0)) * sizeof(float);
@@ -96,15 +89,15 @@ struct ring_allreduce_layout ring_allreduce_layout(int size, size_t count, size_
     return (struct ring_allreduce_layout){.size = size, .count = count, .segments = segments ? (uint32_t)segments : 1};
 }
 
-struct ring_allreduce_range ring_allreduce_chunk(const struct ring_allreduce_layout *layout, int chunk)
+struct allreduce_range ring_allreduce_chunk(const struct ring_allreduce_layout *layout, int chunk)
 {
-    return cut(0, layout->count, (size_t)layout->size, (size_t)chunk);
+    return allreduce_cut(0, layout->count, (size_t)layout->size, (size_t)chunk);
 }
 
-struct ring_allreduce_range ring_allreduce_segment(const struct ring_allreduce_layout *layout, int chunk, uint32_t segment)
+struct allreduce_range ring_allreduce_segment(const struct ring_allreduce_layout *layout, int chunk, uint32_t segment)
 {
-    struct ring_allreduce_range whole = ring_allreduce_chunk(layout, chunk);
-    return cut(whole.first, whole.count, layout->segments, segment);
+    struct allreduce_range whole = ring_allreduce_chunk(layout, chunk);
+    return allreduce_cut(whole.first, whole.count, layout->segments, segment);
 }
 
 uint64_t ring_allreduce_sent_bytes(const struct ring_allreduce_layout *layout, int rank)
@@ -124,8 +117,8 @@ static uint32_t hop_of(const struct ring_allreduce *ring, uint32_t position)
 /* Where in the vector, counted in segments, that lies which is sent at this position. */
 static size_t place_sent(const struct ring_allreduce *ring, uint32_t position)
 {
-    int size = ring->spec.size, hop = (int)hop_of(ring, position);
-    size_t chunk = (size_t)((ring->spec.rank - hop + 2 * size) % size);
+    int size = ring->base.spec.shape.size, hop = (int)hop_of(ring, position);
+    size_t chunk = (size_t)((ring->base.spec.rank - hop + 2 * size) % size);
     return chunk * ring->layout.segments + position % ring->layout.segments;
 }
 
@@ -135,7 +128,7 @@ static size_t place_received(const struct ring_allreduce *ring, uint32_t positio
     return place_sent(ring, position + ring->layout.segments);
 }
 
-static struct ring_allreduce_range range_of_place(const struct ring_allreduce *ring, size_t place)
+static struct allreduce_range range_of_place(const struct ring_allreduce *ring, size_t place)
 {
     return ring_allreduce_segment(&ring->layout, (int)(place / ring->layout.segments), (uint32_t)(place % ring->layout.segments));
 }
@@ -148,29 +141,27 @@ static uint32_t skip_empty(const struct ring_allreduce *ring, uint32_t position)
     return position;
 }
 
-struct ring_allreduce *ring_allreduce_new(struct node *node, const struct ring_allreduce_spec *spec)
+static struct ring_allreduce *ring_of(struct allreduce *allreduce)
 {
-    struct ring_allreduce *ring = node_alloc(node, sizeof(*ring));
-    ring->spec = *spec;
-    ring->node = node;
-    ring->layout = ring_allreduce_layout(spec->size, spec->count, spec->segment_bytes);
-    ring->positions = 2 * (uint32_t)(spec->size - 1) * ring->layout.segments;
-    ring->wait_begin_ns = -1;
-    ring->in_flight = node_alloc(node, (size_t)spec->size * ring->layout.segments);
-    return ring;
+    return (struct ring_allreduce *)allreduce;
 }
 
-static struct landing refuse(struct ring_allreduce *ring, const struct message *message, const char *why)
+static struct ring_allreduce_layout layout_of(const struct allreduce_shape *shape)
 {
-    char sentence[320];
-    snprintf(
-        sentence, sizeof(sentence),
-        "ring all-reduce %llu on node %d refuses message %u of all-reduce %llu (%zu bytes, from node %d): %s; the nodes do not run "
-        "the same scheme with the same parameters",
-        (unsigned long long)ring->number, ring->node->index, message->header.index, (unsigned long long)message->header.step,
-        message->length, message->source, why);
-    node_fail(ring->node, sentence);
-    return (struct landing){.kind = LAND_DISCARD};
+    return ring_allreduce_layout(shape->size, shape->count, shape->segment_bytes);
+}
+
+static struct allreduce *create(struct node *node, const struct allreduce_spec *spec)
+{
+    struct ring_allreduce *ring = node_alloc(node, sizeof(*ring));
+    const int size = spec->shape.size;
+    ring->left = spec->members[(spec->rank + size - 1) % size];
+    ring->right = spec->members[(spec->rank + 1) % size];
+    ring->layout = layout_of(&spec->shape);
+    ring->positions = 2 * (uint32_t)(size - 1) * ring->layout.segments;
+    ring->wait_begin_ns = -1;
+    ring->in_flight = node_alloc(node, (size_t)size * ring->layout.segments);
+    return &ring->base;
 }
 
 static struct landing put_off(struct ring_allreduce *ring, const struct message *message)
@@ -186,7 +177,7 @@ static void retry(struct ring_allreduce *ring)
     if (!ring->put_off)
         return;
     ring->put_off = false;
-    node_retry(ring->node, ring->spec.left);
+    node_retry(ring->base.node, ring->left);
 }
 
 /* Sends what may be sent: the own chunk once the input is there, then what has been worked on. */
@@ -197,18 +188,18 @@ static void send_ready(struct ring_allreduce *ring)
         frontier = ring->positions;
     for (; ring->sending < frontier && ring->under_way < SENDS_MAX; ring->sending++) {
         const bool own = hop_of(ring, ring->sending) == 0;
-        struct ring_allreduce_range range = range_of_place(ring, place_sent(ring, ring->sending));
+        struct allreduce_range range = range_of_place(ring, place_sent(ring, ring->sending));
         if (range.count == 0)
             continue;
         struct message_header header = {
-            .channel = ring->spec.channel, .kind = KIND_SEGMENT, .index = ring->sending, .step = ring->number};
+            .channel = ring->base.spec.channel, .kind = KIND_SEGMENT, .index = ring->sending, .step = ring->number};
         const float *values = (own ? ring->input : ring->output) + range.first;
         const size_t bytes = range.count * sizeof(float);
-        intptr_t tag = (intptr_t)((uint64_t)ring->spec.channel << 32 | ring->sending);
-        struct buffer *buffer = node_wrap(ring->node, (void *)(uintptr_t)values, bytes, tag);
+        struct buffer *buffer =
+            node_wrap(ring->base.node, (void *)(uintptr_t)values, bytes, allreduce_tag(&ring->base, ring->sending));
         ring->under_way++;
         ring->input_under_way += own;
-        node_send(ring->node, ring->spec.right, &header, buffer, 0, bytes);
+        node_send(ring->base.node, ring->right, &header, buffer, 0, bytes);
     }
 }
 
@@ -218,35 +209,36 @@ static void finish_if_done(struct ring_allreduce *ring)
         return;
     ring->open = ring->contributed = false;
     ring->number++;
-    ring->spec.done(ring->node, ring->spec.context);
+    ring->base.spec.done(ring->base.node, ring->base.spec.context);
 }
 
 /* Works on everything that has arrived: adds, sends on, hands out what is final. */
 static void reduce_arrived(struct ring_allreduce *ring)
 {
-    struct node *node = ring->node;
-    const uint32_t last_adding_hop = (uint32_t)ring->spec.size - 2;
+    struct node *node = ring->base.node;
+    const uint32_t last_adding_hop = (uint32_t)ring->base.spec.shape.size - 2;
     while (ring->reduced < ring->arrived) {
         uint32_t position = ring->reduced, hop = hop_of(ring, position);
         size_t place = place_received(ring, position);
-        struct ring_allreduce_range range = range_of_place(ring, place);
+        struct allreduce_range range = range_of_place(ring, place);
         float *values = ring->output + range.first;
         if (hop <= last_adding_hop) {
             int64_t begin_ns = node_now(node);
             node_add(node, values, values, ring->input + range.first, range.count);
-            node_span(node, SPAN_REDUCE, ring->round, begin_ns, node_now(node), ring->spec.left, range.count * sizeof(float));
+            node_span(node, SPAN_REDUCE, ring->round, begin_ns, node_now(node), ring->left, range.count * sizeof(float));
         }
         if (position + ring->layout.segments < ring->positions)
             ring->in_flight[place] = 1;
         ring->reduced = skip_empty(ring, position + 1);
         send_ready(ring); /* first, so that the model's step hides behind it */
-        if (hop >= last_adding_hop && ring->spec.segment_ready)
-            ring->spec.segment_ready(node, ring->spec.context, range.first, range.count);
+        if (hop >= last_adding_hop && ring->base.spec.segment_ready)
+            ring->base.spec.segment_ready(node, ring->base.spec.context, range.first, range.count);
     }
 }
 
-void ring_allreduce_open(struct ring_allreduce *ring, uint64_t round, float *output)
+static void open_output(struct allreduce *allreduce, uint64_t round, float *output)
 {
+    struct ring_allreduce *ring = ring_of(allreduce);
     ring->round = round;
     ring->output = output;
     ring->sending = 0;
@@ -255,15 +247,16 @@ void ring_allreduce_open(struct ring_allreduce *ring, uint64_t round, float *out
     retry(ring);
 }
 
-void ring_allreduce_contribute(struct ring_allreduce *ring, const float *input)
+static void contribute(struct allreduce *allreduce, const float *input)
 {
-    struct node *node = ring->node;
+    struct ring_allreduce *ring = ring_of(allreduce);
+    struct node *node = ring->base.node;
     ring->input = input;
     ring->contributed = true;
-    if (ring->spec.size == 1) {
-        node_copy(node, ring->output, input, ring->spec.count);
-        if (ring->spec.segment_ready)
-            ring->spec.segment_ready(node, ring->spec.context, 0, ring->spec.count);
+    if (ring->base.spec.shape.size == 1) {
+        node_copy(node, ring->output, input, ring->base.spec.shape.count);
+        if (ring->base.spec.segment_ready)
+            ring->base.spec.segment_ready(node, ring->base.spec.context, 0, ring->base.spec.shape.count);
     } else {
         send_ready(ring);
         reduce_arrived(ring);
@@ -274,40 +267,43 @@ void ring_allreduce_contribute(struct ring_allreduce *ring, const float *input)
     finish_if_done(ring);
 }
 
-struct landing ring_allreduce_on_header(struct ring_allreduce *ring, const struct message *message)
+static struct landing on_header(struct allreduce *allreduce, const struct message *message)
 {
+    struct ring_allreduce *ring = ring_of(allreduce);
     const struct message_header *header = &message->header;
-    if (message->source != ring->spec.left || header->kind != KIND_SEGMENT || header->index >= ring->positions)
-        return refuse(ring, message, "no such message exists here");
+    if (message->source != ring->left || header->kind != KIND_SEGMENT || header->index >= ring->positions)
+        return allreduce_refuse(&ring->base, message, "no such message exists here");
     const bool may_overtake = ring->overtakable > ring->number;
     if (header->step == ring->number + 1 && ring->open && (ring->landing >= ring->positions || may_overtake))
         return put_off(ring, message);
     if (header->step != ring->number)
-        return refuse(ring, message, "it belongs to another all-reduce");
+        return allreduce_refuse(&ring->base, message, "it belongs to another all-reduce");
     if (!ring->open)
         return put_off(ring, message);
     if (header->index > ring->landing && may_overtake)
         return put_off(ring, message);
     if (header->index != ring->landing)
-        return refuse(ring, message, header->index < ring->landing ? "it has come before" : "an earlier one is missing");
+        return allreduce_refuse(&ring->base, message,
+                                header->index < ring->landing ? "it has come before" : "an earlier one is missing");
     size_t place = place_received(ring, header->index);
-    struct ring_allreduce_range range = range_of_place(ring, place);
+    struct allreduce_range range = range_of_place(ring, place);
     if (message->length != range.count * sizeof(float))
-        return refuse(ring, message, "its length is wrong");
+        return allreduce_refuse(&ring->base, message, "its length is wrong");
     if (ring->in_flight[place])
         return put_off(ring, message);
     if (ring->wait_begin_ns >= 0) {
-        node_span(ring->node, SPAN_WAIT, ring->round, ring->wait_begin_ns, node_now(ring->node), ring->spec.left, 0);
+        node_span(ring->base.node, SPAN_WAIT, ring->round, ring->wait_begin_ns, node_now(ring->base.node), ring->left, 0);
         ring->wait_begin_ns = -1;
     }
     ring->landing = skip_empty(ring, header->index + 1);
     return (struct landing){.kind = LAND_INTO, .into = ring->output + range.first};
 }
 
-void ring_allreduce_on_message(struct ring_allreduce *ring, const struct message *message)
+static void on_message(struct allreduce *allreduce, const struct message *message)
 {
+    struct ring_allreduce *ring = ring_of(allreduce);
     if (!ring->open || message->header.index != ring->arrived || ring->arrived >= ring->landing) {
-        refuse(ring, message, "its header was not accepted");
+        allreduce_refuse(&ring->base, message, "its header was not accepted");
         return;
     }
     ring->arrived = skip_empty(ring, ring->arrived + 1);
@@ -317,8 +313,9 @@ void ring_allreduce_on_message(struct ring_allreduce *ring, const struct message
     finish_if_done(ring);
 }
 
-void ring_allreduce_on_sent(struct ring_allreduce *ring, const struct buffer *buffer)
+static void on_sent(struct allreduce *allreduce, const struct buffer *buffer)
 {
+    struct ring_allreduce *ring = ring_of(allreduce);
     uint32_t position = (uint32_t)buffer->tag;
     ring->under_way--;
     if (hop_of(ring, position) == 0)
@@ -329,3 +326,56 @@ void ring_allreduce_on_sent(struct ring_allreduce *ring, const struct buffer *bu
     retry(ring);
     finish_if_done(ring);
 }
+
+static bool talks(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank, int peer)
+{
+    (void)self;
+    return (rank + 1) % shape->size == peer || (peer + 1) % shape->size == rank;
+}
+
+/* A position of the pipeline (2 (N-1) hops of m segments) sends, receives, adds or is final, and may wait; the own chunk's segments
+ * become final on top. */
+static uint64_t spans(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank)
+{
+    (void)self;
+    (void)rank;
+    struct ring_allreduce_layout layout = layout_of(shape);
+    return 4 * (uint64_t)layout.segments * (2 * (uint64_t)(shape->size - 1)) + layout.segments;
+}
+
+static uint64_t sent_bytes(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank)
+{
+    (void)self;
+    struct ring_allreduce_layout layout = layout_of(shape);
+    return ring_allreduce_sent_bytes(&layout, rank);
+}
+
+static int check(const struct allreduce_shape *shape, struct err *err)
+{
+    double segment = (double)shape->segment_bytes;
+    double chunk_bytes = (double)shape->count * sizeof(float) / shape->size + sizeof(float);
+    if (segment != 0 && chunk_bytes / segment * 2 * shape->size > 1e9)
+        return err_set(
+            err, ERR_USAGE,
+            "segments of %gB cut the model into more messages than can be numbered; allowed are 0 (automatic) and larger "
+            "segments",
+            segment);
+    return 0;
+}
+
+const struct allreduce_algorithm allreduce_ring = {
+    .name = "ring",
+    .parameter = ALLREDUCE_SEGMENT,
+    .check = check,
+    .create = create,
+    .open = open_output,
+    .contribute = contribute,
+    .on_header = on_header,
+    .on_message = on_message,
+    .on_sent = on_sent,
+    .talks = talks,
+    .spans = spans,
+    .sent_bytes = sent_bytes,
+    .predict_ns = ring_allreduce_predict_ns,
+    .method = "max-plus recurrence",
+};
