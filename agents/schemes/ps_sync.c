@@ -1,58 +1,54 @@
-/* agents/schemes/ps_sync.c: `ps-sync`, synchronous training with one parameter server.
+/* agents/schemes/ps_sync.c: `ps-sync`, synchronous training with a parameter server, or several that hold a shard of the model
+ * each.
  *
  * Source: M. Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014 (its consistency model
- * "sequential").
+ * "sequential"; its servers are sharded by ranges of keys, as here by ranges of floats).
  *
- * Theory of operation. Workers are nodes 0 .. P-1, the server is node P. Round r:
+ * Theory of operation. Workers are nodes 0 .. P-1. The model is cut into M shards. With `placement: dedicated` shard m lives on
+ * node P + m, with `colocated` on worker m's node, beside the worker. Round r:
  *
- *     worker   computes its gradient at the model, sends it to the server, waits for the model
- *     server   adds the gradients in the order 0 .. P-1, takes the step w <- w - (eta/P) sum, sends the model to every worker
- *     worker   receives the model in place: round r is finished, the next one begins
+ *     worker   computes its gradient at the model, sends each shard's piece of it to that shard, waits for all pieces of the model
+ *     shard    adds the pieces in the order 0 .. P-1, takes the step w <- w - (eta/P) sum, sends its piece to every worker
+ *     worker   receives the pieces in place: with the last one round r is finished, the next one begins
  *
- * The order of the sum is fixed, so its bits do not depend on who was fast. A gradient that comes before its turn is held in its
- * pool buffer; the server adds as soon as all before it have come, so that when the last one comes only the part of the sum
- * behind it is left. The first two are added in one pass: worker 0's gradient needs no copy.
+ * The order of the sum is fixed, so its bits do not depend on who was fast. A piece that comes before its turn is held in its pool
+ * buffer; the shard adds as soon as all before it have come, so that when the last one comes only the part of the sum behind it is
+ * left. The first two are added in one pass: worker 0's piece needs no copy. A worker beside a shard hands its piece over where it
+ * lies, and takes the step in its own model.
  *
- * Example, P = 3, S = 12 MiB, arrivals in the order 1, 0, 2: 1 is held; 0 comes: sum = g0 + g1; 2 comes: sum += g2, step,
- * broadcast. The server receives P S = 36 MiB a round and sends as much; a worker S each way.
+ * Example, P = 3, M = 1, S = 12 MiB, arrivals in the order 1, 0, 2: 1 is held; 0 comes: sum = g0 + g1; 2 comes: sum += g2, step,
+ * broadcast. The server receives P S = 36 MiB a round and sends as much; a worker S each way. With M = 3 colocated every node sends
+ * and receives 2 x 4 MiB of gradients and as much of the model: 2 (P-1)/P S, as in a ring.
  *
- * A synthetic workload has no model: the server then broadcasts the sum, and every worker checks it against the exact mean.
+ * A synthetic workload has no model: shards then broadcast the sum, and every worker checks it against the exact mean.
  *
- * The broadcast is one message a worker, queued in the order 0 .. P-1 in every round. The flows share the server's link, so that
- * all copies end at about the same time, whatever their order.
- *
- * Memory and bounds. The server holds at most P gradients: a worker sends its next one only after the model, which the server
- * sends only after it has added all. What is broadcast (model or sum) is not touched while a send of it is under way: for a
- * model that follows from the same order, for a sum it does not (a fast worker's next gradient may come while a slow worker
- * still receives), so adding waits for the last on_sent() in any case; it has waited for nothing on the critical path, since the
- * round's last gradient comes later still. No deadlock: the server waits for workers' gradients only, and these for computing
- * and for the broadcast, which waits for nobody. */
-#include "agents/schemes/schemes.h"
-
+ * Memory and bounds. A shard holds at most P pieces: a worker sends its next one only after the model, which the shard sends only
+ * after it has added all. What is broadcast (model or sum) is not touched while a send of it is under way, so adding waits for the
+ * last on_sent(); it has waited for nothing on the critical path, since the round's last piece comes later still. No deadlock: a
+ * shard waits for workers' pieces only, and these for computing and for the broadcasts, which wait for nobody. */
 #include <stdio.h>
 
-#include "agents/node.h"
 #include "agents/predict.h"
+#include "agents/schemes/ps_internal.h"
+#include "agents/schemes/schemes.h"
 #include "base/err.h"
 
-enum { KIND_GRADIENT = 1, KIND_MODEL = 2 };
-enum worker_phase { IDLE, COMPUTING, WAITING, RECEIVING, RECEIVED };
+static int node_of_shard(const struct scheme_setup *setup, int shard)
+{
+    return ps_colocated(setup) ? shard : setup->workers + shard;
+}
 
-struct ps_sync_state {
-    float *model;    /* NULL: synthetic, or values are not carried */
-    float *received; /* worker: where the broadcast lands; the model where there is one */
-    float *gradient; /* worker */
-    float *sum;      /* server */
-    uint64_t round;
-    uint32_t generation; /* worker: of the running gradient */
-    int in_flight;       /* sends that are not over: the worker's gradient, the server's broadcast */
-    enum worker_phase phase;
-    int64_t wait_begin_ns;
-    /* server */
-    struct buffer **held; /* [workers]: gradients that have come and are not added yet */
-    bool *expected;       /* [workers]: this round's gradient has not come yet */
-    int added;            /* the gradients of workers 0 .. added-1 are in the sum */
-};
+/* -1: none. */
+static int shard_of_node(const struct scheme_setup *setup, int node)
+{
+    const int shard = ps_colocated(setup) ? node : node - setup->workers;
+    return shard >= 0 && shard < ps_shards(setup) ? shard : -1;
+}
+
+struct allreduce_range ps_range(const struct scheme_setup *setup, int shard)
+{
+    return allreduce_cut(0, setup->parameter_count, (size_t)ps_shards(setup), (size_t)shard);
+}
 
 static void refuse(struct node *node, const struct message *message)
 {
@@ -67,17 +63,25 @@ static void refuse(struct node *node, const struct message *message)
     node_fail(node, sentence);
 }
 
-static size_t vector_bytes(const struct node *node)
+void ps_finish_if_over(struct node *node)
 {
-    return node->setup->parameter_count * sizeof(float);
+    const struct ps_sync_state *state = node_state(node);
+    if (state->worker_over && state->shard_over)
+        node_finished(node);
 }
 
-static void apply(struct node *node, const float *sum)
+/* The world knows whole vectors: where one would begin of which `piece` holds the floats from `first` on. */
+static float *as_whole(float *piece, size_t first)
 {
-    struct ps_sync_state *state = node_state(node);
+    return (float *)((uintptr_t)piece - first * sizeof(float));
+}
+
+void ps_apply(struct node *node, float *model, float *sum, const struct allreduce_range *range, uint64_t round)
+{
     int64_t begin_ns = node_now(node);
-    node_update(node, state->model, sum, node->setup->workers, 0, node->setup->parameter_count, state->round);
-    node_span(node, SPAN_APPLY, state->round, begin_ns, node_now(node), -1, vector_bytes(node));
+    node_update(node, model ? as_whole(model, range->first) : NULL, as_whole(sum, range->first), node->setup->workers, range->first,
+                range->count, round);
+    node_span(node, SPAN_APPLY, round, begin_ns, node_now(node), -1, range->count * sizeof(float));
 }
 
 /* ---- worker ---- */
@@ -86,10 +90,16 @@ static void worker_begin(struct node *node)
 {
     struct ps_sync_state *state = node_state(node);
     if (state->round == (uint64_t)node->setup->rounds) {
-        node_finished(node);
+        state->worker_over = true;
+        ps_finish_if_over(node);
         return;
     }
-    state->phase = COMPUTING;
+    for (int shard = 0; shard < ps_shards(node->setup); shard++)
+        state->awaited[shard] = ps_range(node->setup, shard).count > 0;
+    state->missing = 0;
+    for (int shard = 0; shard < ps_shards(node->setup); shard++)
+        state->missing += state->awaited[shard];
+    state->computing = true;
     state->generation = node_compute(
         node, &(struct task){
                   .kind = TASK_GRADIENT, .step = state->round, .model = state->model, .gradient = state->gradient, .parts = 1});
@@ -98,116 +108,54 @@ static void worker_begin(struct node *node)
 static void worker_end_round(struct node *node)
 {
     struct ps_sync_state *state = node_state(node);
-    if (state->phase != RECEIVED || state->in_flight > 0)
+    if (state->computing || state->worker_over || state->missing > 0 || state->in_flight > 0)
         return;
-    state->phase = IDLE;
+    node_round_finished(node, state->round);
     state->round++;
     worker_begin(node);
+}
+
+static void worker_took_piece(struct node *node, int shard)
+{
+    struct ps_sync_state *state = node_state(node);
+    struct allreduce_range range = ps_range(node->setup, shard);
+    if (!state->model)
+        ps_apply(node, NULL, state->received + range.first, &range, state->round);
+    state->missing--;
+    worker_end_round(node);
 }
 
 static void on_task(struct node *node, const struct task_result *result)
 {
     struct ps_sync_state *state = node_state(node);
+    const struct scheme_setup *setup = node->setup;
     if (result->generation != state->generation || result->part != result->parts - 1)
         return;
     struct message_header header = {.kind = KIND_GRADIENT, .step = state->round};
-    state->phase = WAITING;
-    state->in_flight++;
-    node_send(node, node->setup->workers, &header, node_wrap(node, state->gradient, vector_bytes(node), 0), 0, vector_bytes(node));
-    state->wait_begin_ns = node_now(node);
-}
-
-static bool worker_accepts(const struct node *node, const struct ps_sync_state *state, const struct message *message)
-{
-    return message->source == node->setup->workers && message->header.kind == KIND_MODEL && message->header.step == state->round &&
-           message->length == vector_bytes(node) && state->phase == WAITING;
-}
-
-static void worker_on_message(struct node *node)
-{
-    struct ps_sync_state *state = node_state(node);
-    if (!state->model)
-        apply(node, state->received);
-    state->phase = RECEIVED;
-    node_round_finished(node, state->round);
-    worker_end_round(node);
-}
-
-/* ---- server ---- */
-
-static void server_begin(struct node *node)
-{
-    struct ps_sync_state *state = node_state(node);
-    const bool more = state->round < (uint64_t)node->setup->rounds;
-    state->added = 0;
-    for (int worker = 0; worker < node->setup->workers; worker++)
-        state->expected[worker] = more;
-}
-
-static void server_broadcast(struct node *node, float *vector)
-{
-    struct ps_sync_state *state = node_state(node);
-    const int workers = node->setup->workers;
-    struct message_header header = {.kind = KIND_MODEL, .step = state->round};
-    struct buffer *buffer = node_wrap(node, vector, vector_bytes(node), 0);
-    for (int worker = 1; worker < workers; worker++)
-        node_hold(node, buffer); /* each send takes one reference */
-    state->in_flight += workers;
-    for (int worker = 0; worker < workers; worker++)
-        node_send(node, worker, &header, buffer, 0, vector_bytes(node));
-}
-
-static void server_add(struct node *node, const float *a, int worker)
-{
-    struct ps_sync_state *state = node_state(node);
-    int64_t begin_ns = node_now(node);
-    node_add(node, state->sum, a, state->held[worker]->bytes, node->setup->parameter_count);
-    node_span(node, SPAN_REDUCE, state->round, begin_ns, node_now(node), worker, vector_bytes(node));
-}
-
-/* Adds every gradient whose turn has come; with the last one, ends the round. */
-static void server_advance(struct node *node)
-{
-    struct ps_sync_state *state = node_state(node);
-    const int workers = node->setup->workers;
-    if (state->in_flight > 0)
-        return;
-    if (workers == 1 && state->held[0])
-        node_copy(node, state->sum, state->held[0]->bytes, node->setup->parameter_count);
-    else if (state->added == 0 && state->held[0] && state->held[1])
-        server_add(node, state->held[0]->bytes, 1);
-    else if (state->added == 0)
-        return;
-    for (int worker = state->added; worker < workers && state->held[worker]; worker++) {
-        if (worker >= 2)
-            server_add(node, state->sum, worker);
-        node_release(node, state->held[worker]);
-        state->held[worker] = NULL;
-        state->added = worker + 1;
+    state->computing = false;
+    const int shards = ps_shards(setup), own = shard_of_node(setup, node->index);
+    for (int i = 0; i < shards; i++) {
+        const int shard = (node->index + 1 + i) % shards; /* not all workers begin with the same one */
+        struct allreduce_range range = ps_range(setup, shard);
+        if (shard == own || range.count == 0)
+            continue;
+        state->in_flight++;
+        node_send(node, node_of_shard(setup, shard), &header,
+                  node_wrap(node, state->gradient + range.first, range.count * sizeof(float), KIND_GRADIENT), 0,
+                  range.count * sizeof(float));
     }
-    if (state->added < workers)
-        return;
-    apply(node, state->sum);
-    server_broadcast(node, state->model ? state->model : state->sum);
-    node_round_finished(node, state->round);
-    state->round++;
-    server_begin(node);
-    if (state->round == (uint64_t)node->setup->rounds)
-        node_finished(node);
+    state->wait_begin_ns = node_now(node);
+    if (own >= 0 && state->shard.count > 0) {
+        ps_shard_take(node, node->index, state->gradient + state->shard.first, NULL);
+    }
 }
 
-static bool server_accepts(const struct node *node, const struct ps_sync_state *state, const struct message *message)
-{
-    return message->source < node->setup->workers && message->header.kind == KIND_GRADIENT &&
-           message->header.step == state->round && message->length == vector_bytes(node) && state->expected[message->source];
-}
-
-static void server_on_message(struct node *node, const struct message *message)
+void ps_worker_has_own_piece(struct node *node)
 {
     struct ps_sync_state *state = node_state(node);
-    node_hold(node, message->buffer);
-    state->held[message->source] = message->buffer;
-    server_advance(node);
+    state->awaited[shard_of_node(node->setup, node->index)] = false;
+    state->missing--;
+    worker_end_round(node);
 }
 
 /* ---- both ---- */
@@ -215,43 +163,51 @@ static void server_on_message(struct node *node, const struct message *message)
 static void prepare_node(struct node *node)
 {
     struct ps_sync_state *state = node_state(node);
-    const size_t bytes = vector_bytes(node);
+    const size_t bytes = node->setup->parameter_count * sizeof(float);
     const float *initial = node_initial_model(node);
-    if (initial) {
-        state->model = node_alloc(node, bytes);
-        node_copy(node, state->model, initial, node->setup->parameter_count);
-    }
+    const int shard = shard_of_node(node->setup, node->index);
     if (node->role == ROLE_WORKER) {
+        if (initial) {
+            state->model = node_alloc(node, bytes);
+            node_copy(node, state->model, initial, node->setup->parameter_count);
+        }
         state->received = state->model ? state->model : node_alloc(node, bytes);
         state->gradient = node_alloc(node, bytes);
-        return;
+        state->awaited = node_alloc(node, (size_t)ps_shards(node->setup));
     }
-    state->sum = node_alloc(node, bytes);
-    state->held = node_alloc(node, (size_t)node->setup->workers * sizeof(*state->held));
-    state->expected = node_alloc(node, (size_t)node->setup->workers * sizeof(*state->expected));
-    server_begin(node);
+    state->worker_over = node->role != ROLE_WORKER;
+    if (shard >= 0)
+        ps_shard_prepare(node, shard);
 }
 
 static void start(struct node *node)
 {
+    struct ps_sync_state *state = node_state(node);
+    state->shard_over = state->shard.count == 0 || node->setup->rounds == 0;
     if (node->role == ROLE_WORKER)
         worker_begin(node);
-    else if (node->setup->rounds == 0)
+    else if (state->shard_over) { /* no rounds, or more shards than floats */
+        for (int round = 0; round < node->setup->rounds; round++)
+            node_round_finished(node, (uint64_t)round);
         node_finished(node);
+    }
 }
 
 static struct landing on_header(struct node *node, const struct message *message)
 {
     struct ps_sync_state *state = node_state(node);
-    if (node->role == ROLE_SERVER) {
-        if (server_accepts(node, state, message)) {
-            state->expected[message->source] = false;
-            return (struct landing){.kind = LAND_POOL};
-        }
-    } else if (worker_accepts(node, state, message)) {
-        node_span(node, SPAN_WAIT, state->round, state->wait_begin_ns, node_now(node), message->source, 0);
-        state->phase = RECEIVING;
-        return (struct landing){.kind = LAND_INTO, .into = state->received};
+    const int source = shard_of_node(node->setup, message->source);
+    if (message->header.kind == KIND_GRADIENT && ps_shard_accepts(node, message)) {
+        state->shard.expected[message->source] = false;
+        return (struct landing){.kind = LAND_POOL};
+    }
+    if (message->header.kind == KIND_MODEL && source >= 0 && node->role == ROLE_WORKER && message->header.step == state->round &&
+        !state->computing && state->awaited[source] && message->length == ps_range(node->setup, source).count * sizeof(float)) {
+        if (state->wait_begin_ns >= 0)
+            node_span(node, SPAN_WAIT, state->round, state->wait_begin_ns, node_now(node), message->source, 0);
+        state->wait_begin_ns = -1;
+        state->awaited[source] = false;
+        return (struct landing){.kind = LAND_INTO, .into = state->received + ps_range(node->setup, source).first};
     }
     refuse(node, message);
     return (struct landing){.kind = LAND_DISCARD};
@@ -259,65 +215,110 @@ static struct landing on_header(struct node *node, const struct message *message
 
 static void on_message(struct node *node, const struct message *message)
 {
-    if (node->role == ROLE_SERVER)
-        server_on_message(node, message);
-    else
-        worker_on_message(node);
+    if (message->header.kind == KIND_MODEL) {
+        worker_took_piece(node, shard_of_node(node->setup, message->source));
+        return;
+    }
+    node_hold(node, message->buffer);
+    ps_shard_take(node, message->source, message->payload, message->buffer);
 }
 
-static void on_sent(struct node *node, struct buffer *buffer)
+static void on_sent(struct node *node, struct buffer *buffer, int destination)
 {
     struct ps_sync_state *state = node_state(node);
-    (void)buffer;
-    state->in_flight--;
-    if (node->role == ROLE_SERVER)
-        server_advance(node);
-    else
+    (void)destination;
+    if (buffer->tag == KIND_MODEL) {
+        ps_shard_sent(node);
+    } else {
+        state->in_flight--;
         worker_end_round(node);
+    }
 }
 
+/* A shard that is not alone has no whole model. */
 static const float *model_to_evaluate(struct node *node)
 {
-    return ((struct ps_sync_state *)node_state(node))->model;
+    const struct ps_sync_state *state = node_state(node);
+    return node->role == ROLE_WORKER ? state->model : ps_shards(node->setup) == 1 ? state->shard.model : NULL;
 }
+
+/* ---- the row ---- */
 
 static int servers(int workers, const double *values)
 {
     (void)workers;
-    (void)values;
-    return 1;
+    return values[PLACEMENT] == COLOCATED ? 0 : (int)values[SERVERS];
+}
+
+static int check(const struct scheme_setup *setup, struct err *err)
+{
+    if (ps_shards(setup) < 1)
+        return err_set(err, ERR_USAGE, "scheme 'ps-sync': found servers %d, allowed are 1 to 1000", ps_shards(setup));
+    if (ps_colocated(setup) && ps_shards(setup) > setup->workers)
+        return err_set(err, ERR_USAGE, "scheme 'ps-sync': found servers %d beside workers, allowed are 1 to %d, one a worker",
+                       ps_shards(setup), setup->workers);
+    return 0;
 }
 
 static bool talks(const struct scheme_setup *setup, int node, int peer)
 {
-    return (node == setup->workers) != (peer == setup->workers);
+    const bool node_serves = shard_of_node(setup, node) >= 0, peer_serves = shard_of_node(setup, peer) >= 0;
+    return ps_colocated(setup) ? node_serves || peer_serves : node_serves != peer_serves;
 }
 
-/* The server receives, adds and sends once a worker, and takes the step; a worker computes, sends, waits and receives. */
+/* A shard receives, adds and sends once a worker, and takes the step; a worker computes, sends, waits and receives. */
 static uint64_t spans_a_round(const struct scheme_setup *setup, int node)
 {
-    return node == setup->workers ? 3 * (uint64_t)setup->workers + 4 : 6;
+    uint64_t spans = shard_of_node(setup, node) >= 0 ? 3 * (uint64_t)setup->workers + 4 : 0;
+    return spans + (node < setup->workers ? 3 * (uint64_t)ps_shards(setup) + 3 : 0);
+}
+
+/* The first shard tells; the pieces of others come at about the same time. */
+static uint64_t gradients_a_round(const struct scheme_setup *setup, int node)
+{
+    return shard_of_node(setup, node) == 0 ? (uint64_t)setup->workers : 0;
 }
 
 static void predict(const struct scheme_setup *setup, struct prediction *prediction)
 {
     if (!predict_begin(setup, prediction))
         return;
-    predict_server_round(setup, prediction);
+    predict_server_round(setup, ps_shards(setup), ps_colocated(setup), prediction);
     prediction->method = "seeded simulation";
     predict_end(prediction);
 }
 
+static const char *const placements[] = {[DEDICATED] = "dedicated", [COLOCATED] = "colocated", NULL};
+static const struct param params[] = {
+    [SERVERS] = {.name = "servers",
+                 .unit = PARAM_COUNT,
+                 .minimum = 1,
+                 .maximum = 1000,
+                 .standard = 1,
+                 .help = "shards of the model, each with a server of its own"},
+    [PLACEMENT] = {.name = "placement",
+                   .unit = PARAM_CHOICE,
+                   .maximum = 1,
+                   .standard = DEDICATED,
+                   .choices = placements,
+                   .help = "servers on nodes of their own, or beside the first workers"},
+};
+
 const struct scheme scheme_ps_sync = {
     .name = "ps-sync",
-    .summary = "one parameter server sums every worker's gradient each round",
+    .summary = "parameter servers sum every worker's gradient each round: one, or several with a shard of the model each",
     .source = "Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
-    .formula = "2 alpha + P S/B_s + E[max_k(X_{k:P} + (P-k+1) S/B_s)] + the part of the sum that is left after the last gradient",
+    .formula = "2 alpha + P S/B_s + E[max_k(X_{k:P} + (P-k+1) S/B_s)] + the part of the sum that is left after the last gradient; "
+               "M shards: S/M on each; colocated, M = P: 2 alpha + 2(P-1)/P S/B + (P-1)/P S gamma",
     .family = FAMILY_SERVER,
+    .params = params,
+    .param_count = sizeof(params) / sizeof(params[0]),
     .state_bytes = sizeof(struct ps_sync_state),
     .servers = servers,
+    .check = check,
     .talks = talks,
     .spans_a_round = spans_a_round,
+    .gradients_a_round = gradients_a_round,
     .prepare_node = prepare_node,
     .start = start,
     .on_task = on_task,

@@ -6,6 +6,23 @@
 #include "agents/scheme.h"
 
 extern const struct scheme scheme_ps_sync;
+extern const struct scheme scheme_backup;
+extern const struct scheme scheme_ps_drop;
+extern const struct scheme scheme_k_sync;
+extern const struct scheme scheme_k_batch_sync;
+extern const struct scheme scheme_k_async;
+extern const struct scheme scheme_k_batch_async;
+extern const struct scheme scheme_async;
+extern const struct scheme scheme_ssp;
+extern const struct scheme scheme_easgd;
 extern const struct scheme scheme_ring;
+extern const struct scheme scheme_halving_doubling;
+extern const struct scheme scheme_recursive_doubling;
+extern const struct scheme scheme_binomial_tree;
+extern const struct scheme scheme_double_binary_tree;
+extern const struct scheme scheme_hierarchical;
+extern const struct scheme scheme_direct;
+extern const struct scheme scheme_naive;
+extern const struct scheme scheme_allreduce_auto;
 
 #endif

@@ -1,0 +1,73 @@
+/* agents/schemes/server_predict.c: how long an update takes on a server that does not wait for everyone: by a small seeded
+ * computation (server_simulation.h), since uploads, late workers and models under way overlap in ways that no closed form has.
+ *
+ * Parts are differences of nested models with the same draws: compute alone; with bytes; with delays; with arithmetic. Where the
+ * compute part has a closed form, it stands for the first of them:
+ *
+ *     E[X_{K:P}]     late workers give up (S. Dutta et al., AISTATS 2018, lemma 1)
+ *     K E[X] / P     every gradient is used and no worker waits for others (ibid., lemma 5) */
+#include "agents/schemes/server_simulation.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "agents/compute_time.h"
+#include "agents/predict.h"
+#include "agents/schemes/server_rate.h"
+
+static int quota_of(const struct scheme_setup *setup, const struct server_policy *policy)
+{
+    return policy->quota == QUOTA_ONE ? 1 : server_rounds_quota(setup);
+}
+
+/* NAN: there is none. */
+static double compute_closed_form_ns(const struct scheme_setup *setup, const struct server_policy *policy, int steps)
+{
+    const int workers = setup->workers, quota = quota_of(setup, policy);
+    if (setup->compute_time->kind == DISTRIBUTION_MEASURED)
+        return NAN;
+    if (policy->distinct && policy->current_only && policy->interrupts && policy->interrupts(setup))
+        return compute_time_order_mean(setup->compute_time, quota, workers, setup->slow_factors, setup->gradient_ns);
+    if (policy->current_only || policy->may_go_on || (!policy->pulls_at_once && quota > 1))
+        return NAN;
+    double rate = 0;
+    for (int worker = 0; worker < workers; worker++) {
+        double factor = setup->slow_factors ? setup->slow_factors[worker] : 1;
+        rate += 1 / compute_time_order_mean(setup->compute_time, 1, 1, &factor, setup->gradient_ns);
+    }
+    return steps * quota / rate;
+}
+
+void server_rounds_predict_policy(const struct scheme_setup *setup, const struct server_policy *policy, int steps,
+                                  struct prediction *prediction)
+{
+    if (!predict_begin(setup, prediction))
+        return;
+    struct server_simulation simulation = {.setup = setup, .policy = policy, .quota = quota_of(setup, policy), .steps = steps};
+    struct server_simulation whole = simulation;
+    whole.bytes = whole.latency = whole.arithmetic = true;
+    const uint64_t updates = server_simulation_updates(&whole);
+    const double compute_ns = server_simulation_update_ns(&simulation, updates);
+    simulation.bytes = true;
+    const double crossing_ns = server_simulation_update_ns(&simulation, updates);
+    simulation.latency = true;
+    const double delayed_ns = server_simulation_update_ns(&simulation, updates);
+    const double whole_ns = server_simulation_update_ns(&whole, updates);
+    const double closed_ns = compute_closed_form_ns(setup, policy, steps);
+    prediction->compute_ns = isnan(closed_ns) ? compute_ns : closed_ns;
+    prediction->bandwidth_ns = crossing_ns - compute_ns;
+    prediction->latency_ns = delayed_ns - crossing_ns;
+    prediction->reduce_ns = whole_ns - delayed_ns;
+    prediction->method = "seeded simulation";
+    predict_end(prediction);
+}
+
+void server_rounds_predict(const struct scheme_setup *setup, struct prediction *prediction)
+{
+    if (server_rate_adapts(setup)) {
+        *prediction = (struct prediction){0};
+        snprintf(prediction->reason, sizeof(prediction->reason), "adasync: k follows the loss, which no formula knows");
+        return;
+    }
+    server_rounds_predict_policy(setup, setup->scheme->detail, 1, prediction);
+}
