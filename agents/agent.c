@@ -28,16 +28,21 @@
 #include "base/loop.h"
 #include "base/text.h"
 
-enum state { AWAIT_SETUP, AWAIT_CONNECT, CONNECTING, AWAIT_START, RUNNING, AWAIT_COLLECT, AWAIT_QUIT, STATE_COUNT };
+enum state { AWAIT_SETUP, AWAIT_CONNECT, CONNECTING, AWAIT_START, RUNNING, AWAIT_COLLECT, SETTLING, AWAIT_QUIT, STATE_COUNT };
 static const char *const state_names[STATE_COUNT] = {
-    [AWAIT_SETUP] = "waits for SETUP", [AWAIT_CONNECT] = "waits for CONNECT",
-    [CONNECTING] = "is connecting",    [AWAIT_START] = "waits for START",
-    [RUNNING] = "is running",          [AWAIT_COLLECT] = "waits for COLLECT",
+    [AWAIT_SETUP] = "waits for SETUP",
+    [AWAIT_CONNECT] = "waits for CONNECT",
+    [CONNECTING] = "is connecting",
+    [AWAIT_START] = "waits for START",
+    [RUNNING] = "is running",
+    [AWAIT_COLLECT] = "waits for COLLECT",
+    [SETTLING] = "goes on to the next size",
     [AWAIT_QUIT] = "waits for QUIT",
 };
 
 static const int64_t PATIENCE_NS = 600 * NS_PER_S;     /* with a controller that lives and says nothing, outside of the rounds */
-static const int64_t START_LATEST_NS = 600 * NS_PER_S; /* no START lies further ahead */
+static const int64_t START_LATEST_NS = 600 * NS_PER_S; /* no START lies further ahead, */
+static const int64_t START_OLDEST_NS = 900 * NS_PER_S; /* or further back: who is stopped by an event may read it late */
 static const int64_t QUIT_GRACE_NS = 200 * NS_PER_MS;  /* a peer that goes may go because the trial is over */
 static const int64_t PROGRESS_NS = 200 * NS_PER_MS;
 
@@ -52,7 +57,8 @@ struct agent {
     struct host_counters host;
     struct agent_node node;
     int64_t progress_ns;
-    struct err grief; /* the sentence to send if no QUIT comes within the grace */
+    uint32_t next_mark; /* of SETUP's marks */
+    struct err grief;   /* the sentence to send if no QUIT comes within the grace */
     struct err failure;
     bool over, mute; /* mute: the controller is gone */
 };
@@ -91,8 +97,9 @@ static void send_or_fail(struct agent *agent, enum control_operation operation, 
 
 static void enter(struct agent *agent, enum state state)
 {
+    bool between_sizes = state == SETTLING || (state == AWAIT_START && emulated_size(agent->node.emulated) > 0);
     agent->state = state;
-    if (state == RUNNING || state == AWAIT_COLLECT) /* as long as the rounds take, on the slowest node */
+    if (state == RUNNING || state == AWAIT_COLLECT || between_sizes) /* as long as the rounds take, on the slowest node */
         loop_disarm(agent->patience);
     else
         loop_arm(agent->patience, clock_now_ns() + PATIENCE_NS);
@@ -100,47 +107,59 @@ static void enter(struct agent *agent, enum state state)
 
 /* ---- what the world tells ---- */
 
-/* Exactly one node evaluates: node 0 if it has a model; else the first server. It knows from node 0's hello. */
-static bool evaluates_here(struct agent *agent)
-{
-    struct node *node = emulated_node(agent->node.emulated);
-    const struct scheme *scheme = node->setup->scheme;
-    if (!workload_real(agent->node.workload) || !scheme->model_to_evaluate || !scheme->model_to_evaluate(node))
-        return false;
-    if (node->index == 0)
-        return true;
-    return node->index == node->setup->workers &&
-           !(transport_hello_of(emulated_transport(agent->node.emulated), 0) & HELLO_HAS_MODEL);
-}
-
 static void on_connected(void *context)
 {
     struct agent *agent = context;
-    if (evaluates_here(agent))
+    if (agent_node_evaluates(&agent->node))
         emulated_evaluate_here(agent->node.emulated);
     enter(agent, AWAIT_START);
     send_or_fail(agent, CONTROL_READY, NULL);
 }
 
+/* Whether the controller waits for the end of just this round. */
+static bool take_mark(struct agent *agent, uint64_t rounds_done)
+{
+    const struct control_setup *setup = agent->setup.control;
+    bool marked = false;
+    for (; agent->next_mark < setup->mark_count && setup->marks[agent->next_mark].rounds_done <= rounds_done; agent->next_mark++)
+        marked = true;
+    return marked;
+}
+
+static bool can_write(int fd)
+{
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+    return poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT);
+}
+
 static void on_round_finished(void *context, uint64_t rounds_done)
 {
     struct agent *agent = context;
-    if (agent->setup.control->node != 0)
+    const struct node *node = emulated_node(agent->node.emulated);
+    if (node->index != scheme_round_node(node->setup->scheme, node->setup->workers))
         return;
     int64_t now_ns = clock_now_ns();
-    struct pollfd writable = {.fd = agent->control_fd, .events = POLLOUT};
-    if (now_ns - agent->progress_ns < PROGRESS_NS || poll(&writable, 1, 0) != 1 || !(writable.revents & POLLOUT))
+    if (!take_mark(agent, rounds_done) && (now_ns - agent->progress_ns < PROGRESS_NS || !can_write(agent->control_fd)))
         return;
     agent->progress_ns = now_ns;
-    struct control_progress progress = {.rounds_done = (uint32_t)rounds_done};
+    struct control_progress progress = {.rounds_done = (uint32_t)rounds_done, .at_ns = now_ns};
     send_or_fail(agent, CONTROL_PROGRESS, &progress);
 }
 
 static void on_finished(void *context)
 {
     struct agent *agent = context;
+    host_counters_end(&agent->host);
+    if (emulated_size(agent->node.emulated) + 1 == (int)agent_setup_sizes(&agent->setup))
+        sampler_stop(&agent->node.sampler);
     enter(agent, AWAIT_COLLECT);
     send_or_fail(agent, CONTROL_DONE, NULL);
+}
+
+static void on_sized(void *context)
+{
+    enter(context, AWAIT_START);
+    send_or_fail(context, CONTROL_READY, NULL);
 }
 
 static void on_failed(void *context, const char *sentence)
@@ -164,6 +183,7 @@ static const struct emulated_events world_events = {
     .connected = on_connected,
     .round_finished = on_round_finished,
     .finished = on_finished,
+    .sized = on_sized,
     .failed = on_failed,
     .peer_lost = on_peer_lost,
 };
@@ -198,10 +218,11 @@ static int take_setup(struct agent *agent, const void *body, struct err *err)
     result = sandbox_drop_privileges(err);
     if (result == 0)
         result = emulated_start_thread(agent->node.emulated, err);
-    if (result == 0)
-        result = sandbox_filter(err);
     if (result < 0)
         return result;
+    host_counters_open_threads(&agent->host);
+    if (sandbox_filter(err) < 0)
+        return -ERR_HOST;
     enter(agent, AWAIT_CONNECT);
     struct control_listening listening = {.blas = workload_blas(agent->node.workload),
                                           .gradient_ns = workload_gradient_ns(agent->node.workload),
@@ -224,11 +245,31 @@ static int take_start(struct agent *agent, const void *body, struct err *err)
 {
     const struct control_start *start = body;
     int64_t ahead_ns = start->start_ns - clock_now_ns();
-    if (ahead_ns < -NS_PER_S || ahead_ns > START_LATEST_NS)
-        return err_set(err, ERR_TRIAL, "START lies %" PRId64 " ms ahead, allowed are -1000 to %" PRId64 " ms", ahead_ns / NS_PER_MS,
-                       START_LATEST_NS / NS_PER_MS);
+    if (ahead_ns < -START_OLDEST_NS || ahead_ns > START_LATEST_NS)
+        return err_set(err, ERR_TRIAL, "START lies %" PRId64 " ms ahead, allowed are %" PRId64 " to %" PRId64 " ms",
+                       ahead_ns / NS_PER_MS, -START_OLDEST_NS / NS_PER_MS, START_LATEST_NS / NS_PER_MS);
     enter(agent, RUNNING);
+    host_counters_begin(&agent->host);
+    if (emulated_size(agent->node.emulated) == 0)
+        sampler_start(&agent->node.sampler, start->start_ns);
     emulated_start(agent->node.emulated, start->start_ns);
+    return 0;
+}
+
+/* Memory goes with the size: what it was checked for is checked to the end before. */
+static int take_size(struct agent *agent, const void *body, struct err *err)
+{
+    const struct control_size *size = body;
+    struct emulated *emulated = agent->node.emulated;
+    uint32_t next = (uint32_t)emulated_size(emulated) + 1, count = agent_setup_sizes(&agent->setup);
+    char sentence[512];
+    if (size->position != next || next >= count)
+        return err_set(err, ERR_TRIAL, "SIZE names message size %u where size %u of %u is over", size->position, next - 1, count);
+    emulated_stop(emulated);
+    if (!workload_check_last(agent->node.workload, sentence, sizeof(sentence)))
+        return err_set(err, ERR_TRIAL, "node %u: %s", agent->setup.control->node, sentence);
+    enter(agent, SETTLING);
+    emulated_next_size(emulated);
     return 0;
 }
 
@@ -261,13 +302,15 @@ static int take_quit(struct agent *agent, const void *body, struct err *err)
     return 0;
 }
 
+enum { PEER_STATES = 1U << RUNNING | 1U << AWAIT_COLLECT | 1U << SETTLING | 1U << AWAIT_START };
 static const struct handler {
     unsigned states; /* bit set of enum state */
     int (*take)(struct agent *, const void *body, struct err *);
 } handlers[CONTROL_OPERATION_END] = {
     [CONTROL_SETUP] = {1U << AWAIT_SETUP, take_setup},       [CONTROL_CONNECT] = {1U << AWAIT_CONNECT, take_connect},
-    [CONTROL_START] = {1U << AWAIT_START, take_start},       [CONTROL_PEER] = {1U << RUNNING | 1U << AWAIT_COLLECT, take_peer},
+    [CONTROL_START] = {1U << AWAIT_START, take_start},       [CONTROL_PEER] = {PEER_STATES, take_peer},
     [CONTROL_COLLECT] = {1U << AWAIT_COLLECT, take_collect}, [CONTROL_QUIT] = {~0U, take_quit},
+    [CONTROL_SIZE] = {1U << AWAIT_COLLECT, take_size},
 };
 
 static int take_frame(struct agent *agent, const struct frame *frame, struct err *err)
@@ -340,8 +383,7 @@ int agent_run(int control_fd, struct err *err)
 {
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_TIMERSLACK, 1);
-    cleanup(release) struct agent agent = {
-        .control_fd = control_fd, .arena = arena_new(), .host = {.netstat_fd = -1, .memory_fd = -1}};
+    cleanup(release) struct agent agent = {.control_fd = control_fd, .arena = arena_new(), .host = HOST_COUNTERS_NONE};
     int result = start_loop(&agent, err);
     if (result == 0)
         result = loop_run(agent.loop, err);

@@ -5,6 +5,7 @@
 
 #include "agents/agent_internal.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 static int refuse(struct err *err, const char *what, unsigned long long found, unsigned long long least, unsigned long long most)
@@ -31,6 +32,8 @@ static int check_numbers(const struct control_setup *control, struct err *err)
         {"the number of rounds", control->rounds, 1, 1 << 24},
         {"the gradient's size", control->size_bytes, 0, UINT64_C(1) << 34},
         {"record_spans", control->record_spans, 0, 1},
+        {"the interval of samples", (uint64_t)control->sample_every_ns, 0, (uint64_t)(3600 * NS_PER_S)},
+        {"the busy wait", (uint64_t)control->busy_wait_ns, 0, (uint64_t)(10 * NS_PER_MS)},
     };
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         if (limits[i].found < limits[i].least || limits[i].found > limits[i].most)
@@ -47,16 +50,47 @@ static int check_numbers(const struct control_setup *control, struct err *err)
     return 0;
 }
 
-/* The roster tells this node's own paths. Between two others the worse of both is assumed: right in a star of equal links. */
+/* SETUP tells this node's own paths. Between two others the worse of both is assumed: right in a star of equal links. */
 static struct path path_between(const void *context, int from, int to)
 {
     const struct agent_setup *setup = context;
     int me = (int)setup->control->node;
-    const struct control_node *a = &setup->control->nodes[from == me ? to : from];
-    const struct control_node *b = &setup->control->nodes[to == me ? from : to];
-    uint64_t bps = a->path_bps == 0 ? b->path_bps : b->path_bps == 0 || a->path_bps < b->path_bps ? a->path_bps : b->path_bps;
-    return (struct path){.latency_ns = (double)(a->path_ns > b->path_ns ? a->path_ns : b->path_ns),
+    const struct control_path *a = &setup->control->paths[from == me ? to : from];
+    const struct control_path *b = &setup->control->paths[to == me ? from : to];
+    uint64_t bps = a->payload_bps == 0                                      ? b->payload_bps
+                   : b->payload_bps == 0 || a->payload_bps < b->payload_bps ? a->payload_bps
+                                                                            : b->payload_bps;
+    return (struct path){.latency_ns = (double)(a->latency_ns > b->latency_ns ? a->latency_ns : b->latency_ns),
                          .bytes_per_second = bps ? (double)bps / 8 : INFINITY};
+}
+
+static int check_marks(const struct control_setup *control, struct err *err)
+{
+    const uint32_t last = control->rounds * (control->size_count > 0 ? control->size_count : 1);
+    for (uint32_t i = 0; i < control->mark_count; i++) {
+        uint32_t after = i > 0 ? control->marks[i - 1].rounds_done : 0, mark = control->marks[i].rounds_done;
+        if (mark <= after || mark > last)
+            return err_set(err, ERR_TRIAL, "SETUP: mark %u is %u rounds, allowed are %u to %u", i, mark, after + 1, last);
+    }
+    return 0;
+}
+
+static int check_sizes(const struct control_setup *control, struct err *err)
+{
+    const uint64_t rounds_most = 1 << 24;
+    if (control->size_count > SIZES_MAX)
+        return refuse(err, "the number of message sizes", control->size_count, 0, SIZES_MAX);
+    if (control->size_count > 0 && control->model != MODEL_SYNTHETIC)
+        return err_set(err, ERR_TRIAL, "SETUP: message sizes are to be swept, which only synthetic gradients have");
+    if ((uint64_t)control->size_count * control->rounds > rounds_most)
+        return refuse(err, "the number of rounds of all message sizes", (uint64_t)control->size_count * control->rounds, 1,
+                      rounds_most);
+    for (uint32_t i = 0; i < control->size_count; i++)
+        if (control->sizes[i].bytes < sizeof(float) || control->sizes[i].bytes % sizeof(float) != 0 ||
+            control->sizes[i].bytes > UINT64_C(1) << 34)
+            return err_set(err, ERR_TRIAL, "SETUP: message size %u is %llu bytes, a multiple of 4 up to 16 GiB is needed", i,
+                           (unsigned long long)control->sizes[i].bytes);
+    return 0;
 }
 
 static struct distribution take_distribution(const struct control_distribution *control)
@@ -81,9 +115,13 @@ static struct workload_settings take_workload(const struct control_setup *contro
         .layer_count = (int)control->layer_count,
         .batch = (int)control->batch,
         .learning_rate = control->learning_rate,
+        .momentum = control->momentum,
+        .weight_decay = control->weight_decay,
+        .decay_factor = control->decay_factor,
+        .decay_every = (int)control->decay_every,
         .rounds = (int)control->rounds,
         .evaluate_every = (int)control->evaluate_every,
-        .size_bytes = control->size_bytes,
+        .size_bytes = control->size_count > 0 ? control->sizes[0].bytes : control->size_bytes,
         .gradients = control->gradients,
     };
     for (uint32_t i = 0; i < control->layer_count; i++)
@@ -94,22 +132,50 @@ static struct workload_settings take_workload(const struct control_setup *contro
 static void take_roster(const struct control_setup *control, struct arena *arena, struct agent_setup *setup)
 {
     uint32_t *addresses = arena_new_array(arena, uint32_t, control->node_count);
+    const char **names = arena_new_array(arena, const char *, control->node_count);
     setup->slow_factors = arena_new_array(arena, double, control->node_count);
     for (uint32_t i = 0; i < control->node_count; i++) {
         addresses[i] = control->nodes[i].address;
+        names[i] = control->nodes[i].name;
         setup->slow_factors[i] = control->nodes[i].slow_factor;
         setup->scheme.workers += control->nodes[i].role == ROLE_WORKER;
         setup->scheme.servers += control->nodes[i].role == ROLE_SERVER;
     }
     setup->addresses = addresses;
+    setup->names = names;
     setup->scheme.nodes = (int)control->node_count;
     setup->role = control->nodes[control->node].role;
     setup->role_index = (int)control->node - (setup->role == ROLE_SERVER ? setup->scheme.workers : 0);
 }
 
+/* One a message size; they differ in their floats, and in what the scheme prepared. */
+static int take_sizes(const struct control_setup *control, struct arena *arena, struct agent_setup *setup, struct err *err)
+{
+    const struct scheme *scheme = setup->scheme.scheme;
+    struct scheme_setup *schemes =
+        control->size_count > 0 ? arena_new_array(arena, struct scheme_setup, control->size_count) : NULL;
+    setup->schemes = schemes;
+    for (uint32_t i = 0; i < control->size_count; i++) {
+        schemes[i] = setup->scheme;
+        schemes[i].parameter_count = control->sizes[i].bytes / sizeof(float);
+        schemes[i].prepared = control->sizes[i].prepared;
+        schemes[i].prepared_bytes = control->sizes[i].prepared_bytes;
+    }
+    if (schemes)
+        setup->scheme = schemes[0];
+    for (uint32_t i = 0; i < agent_setup_sizes(setup) && scheme->prepare; i++)
+        if ((schemes ? schemes[i].prepared_bytes : setup->scheme.prepared_bytes) == 0)
+            return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' needs what the controller prepares for its cell", scheme->name);
+    return 0;
+}
+
 int agent_setup_take(const struct control_setup *control, struct arena *arena, struct agent_setup *setup, struct err *err)
 {
     int result = check_numbers(control, err);
+    if (result == 0)
+        result = check_sizes(control, err);
+    if (result == 0)
+        result = check_marks(control, err);
     if (result < 0)
         return result;
     const struct scheme *scheme = scheme_find(control->scheme);
@@ -127,16 +193,23 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
     row->scheme = scheme;
     for (uint32_t i = 0; i < control->value_count; i++)
         row->values[i] = control->values[i].value;
+    row->matrix_count = model_matrices_of(&setup->workload, row->matrices);
     row->learning_rate = control->learning_rate;
     row->batch = (int)control->batch;
     row->rounds = (int)control->rounds;
     row->values_carried = control->gradients != GRADIENTS_NONE;
+    row->trained = row->values_carried && control->model != MODEL_SYNTHETIC;
     row->seed = control->seed;
     row->cell = control->cell;
     row->prepared = control->prepared;
     row->prepared_bytes = control->prepared_bytes;
-    row->path = path_between;
-    row->path_context = setup;
+    if (scheme->flags & SCHEME_NEEDS_PATHS) {
+        if (control->path_count != control->node_count)
+            return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' needs the paths to %u nodes, %u were sent", scheme->name,
+                           control->node_count, control->path_count);
+        row->path = path_between;
+        row->path_context = setup;
+    }
     row->compute_time = &setup->compute_time;
     row->slow_factors = setup->slow_factors;
     if (row->workers < 1)
@@ -146,16 +219,37 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
                        row->workers, scheme_servers(scheme, row->workers, row->values), row->servers);
     if (!row->values_carried && scheme->flags & SCHEME_NEEDS_VALUES)
         return err_set(err, ERR_TRIAL, "SETUP: scheme '%s' needs values, the workload has gradients: none", scheme->name);
-    return 0;
+    return take_sizes(control, arena, setup, err);
+}
+
+uint32_t agent_setup_sizes(const struct agent_setup *setup)
+{
+    return setup->schemes ? setup->control->size_count : 1;
+}
+
+/* Over all message sizes, of what this node does in a round. */
+static uint64_t in_all_rounds(const struct agent_setup *setup, uint64_t (*a_round)(const struct scheme_setup *, int))
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < agent_setup_sizes(setup) && a_round; i++) {
+        const struct scheme_setup *scheme = setup->schemes ? &setup->schemes[i] : &setup->scheme;
+        sum += a_round(scheme, (int)setup->control->node) * (uint64_t)scheme->rounds;
+    }
+    return sum;
 }
 
 uint64_t agent_setup_spans(const struct agent_setup *setup)
 {
     enum { LEAST = 4096 };
-    const struct scheme_setup *scheme = &setup->scheme;
     if (!setup->control->record_spans)
         return 0;
-    uint64_t a_round = scheme->scheme->spans_a_round ? scheme->scheme->spans_a_round(scheme, (int)setup->control->node) : 0;
-    uint64_t wanted = a_round * (uint64_t)scheme->rounds;
+    uint64_t wanted = in_all_rounds(setup, setup->scheme.scheme->spans_a_round);
     return wanted < LEAST ? LEAST : wanted;
+}
+
+uint64_t agent_setup_gradients(const struct agent_setup *setup)
+{
+    uint64_t wanted = in_all_rounds(setup, setup->scheme.scheme->gradients_a_round);
+    uint64_t behind = (uint64_t)setup->scheme.workers * agent_setup_sizes(setup); /* what comes after the last round, too */
+    return wanted ? wanted + behind : 0;
 }

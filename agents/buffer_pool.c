@@ -57,12 +57,31 @@ struct buffer *buffer_pool_wrap(struct buffer_pool *pool, void *memory, size_t b
     return buffer;
 }
 
+static void put_back(struct buffer_pool *pool, struct buffer *buffer)
+{
+    struct buffer **list = buffer->wrapped ? &pool->free_wrapped : &pool->free[((struct pooled *)buffer)->size_class];
+    buffer->next = *list;
+    *list = buffer;
+}
+
 void buffer_pool_release(struct buffer_pool *pool, struct buffer *buffer)
 {
     assert(buffer->references > 0);
     if (--buffer->references > 0)
         return;
-    struct buffer **list = buffer->wrapped ? &pool->free_wrapped : &pool->free[((struct pooled *)buffer)->size_class];
-    buffer->next = *list;
-    *list = buffer;
+    const uint8_t *bytes = buffer->bytes, *kept = pool->read_later;
+    if (!buffer->wrapped && kept >= bytes && kept < bytes + buffer->length)
+        pool->kept = buffer;
+    else
+        put_back(pool, buffer);
+}
+
+void buffer_pool_keep(struct buffer_pool *pool, const void *memory)
+{
+    if (memory == pool->read_later)
+        return;
+    pool->read_later = memory;
+    if (pool->kept)
+        put_back(pool, pool->kept);
+    pool->kept = NULL;
 }

@@ -12,6 +12,8 @@ struct buffer_pool {
     struct arena *arena;
     struct buffer *free[BUFFER_CLASSES];
     struct buffer *free_wrapped; /* without memory of their own */
+    const void *read_later;      /* what buffer_pool_keep() named */
+    struct buffer *kept;         /* the buffer around it, once nobody else holds it; or NULL */
 };
 
 struct buffer *buffer_pool_get(struct buffer_pool *pool, size_t bytes); /* one reference */
@@ -21,5 +23,7 @@ static inline void buffer_hold(struct buffer *buffer)
     buffer->references++;
 }
 void buffer_pool_release(struct buffer_pool *pool, struct buffer *buffer);
+/* The buffer that `memory` lies in, if it lies in one, is not used anew before another is named or NULL: it will be read again. */
+void buffer_pool_keep(struct buffer_pool *pool, const void *memory);
 
 #endif

@@ -321,6 +321,13 @@ void emulated_compute_cancel(struct node *node, uint32_t generation)
     compute_span(compute, clock_now_ns(), SPAN_CANCELLED);
 }
 
+bool emulated_compute_forget(struct compute *compute)
+{
+    compute->active = compute->waiting = false;
+    loop_disarm(compute->timer);
+    return !compute->busy;
+}
+
 double emulated_compute_mean_ns(const struct compute *compute)
 {
     return compute->works > 0 ? compute->total_work_ns / (double)compute->works : 0;

@@ -1,4 +1,5 @@
-/* agents/emulated_internal.h: what world_emulated.c, emulated_messages.c and emulated_compute.c share.
+/* agents/emulated_internal.h: what world_emulated.c, emulated_messages.c, emulated_losses.c, emulated_sizes.c and
+ * emulated_compute.c share.
  *
  * Theory of operation. A scheme's callbacks are never nested. Every call into the scheme stands between emulated_enter() and
  * emulated_leave(); what happens meanwhile and would call the scheme again (a send that is over, a retry, a lost peer) is put on a
@@ -28,6 +29,12 @@ struct inbox {                 /* one a peer */
     uint64_t later_bytes;
     bool held; /* the bound is reached: the transport holds the next one */
     bool retry, lost, told;
+    bool fenced; /* it is through with the present message size: what comes now is of the next */
+};
+
+struct sent {
+    struct buffer *buffer;
+    int destination;
 };
 
 struct node_timer {
@@ -45,13 +52,19 @@ struct emulated {
     struct transport *transport;
     struct compute *compute;
     struct buffer_pool pool;
+    struct optimiser optimiser;
     struct timer *start_timer;
-    int64_t start_ns;
-    bool started, stopped, failed, finished, evaluates;
+    int64_t start_ns;                                   /* of the trial: of its first message size */
+    struct arena *size_arena;                           /* the scheme's memory, for one message size */
+    int size;                                           /* position of the present one */
+    int fences_leaving;                                 /* our fences that the kernel has not taken yet */
+    bool settling;                                      /* between two sizes: waits until nothing is under way */
+    bool reading;                                       /* transport_start() has been called */
+    bool started, stopped, failed, finished, evaluates; /* all but failed and evaluates: the present size */
     bool inside, draining;
     struct inbox *inboxes; /* [nodes] */
     struct later *free_later;
-    struct buffer **sent; /* a ring: sends that are over and of which the scheme is not told yet */
+    struct sent *sent; /* a ring: sends that are over and of which the scheme is not told yet */
     size_t sent_first, sent_count, sent_capacity;
     bool retries, losses; /* some inbox has a retry, a loss to tell */
     struct node_timer timers[TIMERS_MAX];
@@ -71,12 +84,32 @@ static inline int64_t emulated_relative(const struct emulated *emulated, int64_t
 static inline uint32_t emulated_round(const struct emulated *emulated)
 {
     const struct recorder *recorder = emulated->options.recorder;
-    return recorder->round_count < recorder->options.rounds ? recorder->round_count : recorder->round_count - 1;
+    return recorder->next_round < recorder->end_round ? recorder->next_round : recorder->end_round - 1;
 }
 
+/* A round as the scheme counts it, from 0 for each message size, among all rounds of the trial. What it files behind the last round
+ * is left there, unless the next size has that number. */
+static inline uint64_t emulated_round_of(const struct emulated *emulated, uint64_t round)
+{
+    const struct recorder *recorder = emulated->options.recorder;
+    uint64_t counted = recorder->first_round + round;
+    bool another = emulated->size + 1 < emulated->options.size_count;
+    return another && counted >= recorder->end_round ? recorder->end_round - 1 : counted;
+}
+
+/* emulated_losses.c */
+bool emulated_tell_losses(struct emulated *emulated);
+void emulated_on_lost(void *context, int peer, bool violation, const struct err *reason);
+/* emulated_sizes.c */
+bool emulated_talks(const void *emulated, int node, int peer);             /* for the transport */
+uint64_t emulated_longest_message(const struct emulated_options *options); /* that a peer may send, bytes */
+void emulated_prepare(struct emulated *emulated);                          /* the scheme's memory for the present size */
+enum { FENCE_CHANNEL = UINT16_MAX };                                       /* of the world's own messages; schemes count from 0 */
+enum transport_landing emulated_take_fence(struct emulated *emulated, const struct message *message);
+void emulated_look_settled(struct emulated *emulated); /* goes on to the next size, if nothing is under way any more */
+void emulated_open_size(struct emulated *emulated);    /* the scheme has started: what waits for it may come */
 /* emulated_messages.c */
-/* Works the lists off, unless a callback is running or this is being done already. */
-void emulated_settle(struct emulated *emulated);
+void emulated_settle(struct emulated *emulated); /* tells what waits, unless a callback is running */
 void emulated_enter(struct emulated *emulated);
 void emulated_leave(struct emulated *emulated);
 void emulated_fail(struct emulated *emulated, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -91,6 +124,8 @@ int emulated_compute_thread(struct compute *compute, struct err *err);
 void emulated_compute_free(struct compute *compute);
 uint32_t emulated_compute_start(struct node *node, const struct task *task);
 void emulated_compute_cancel(struct node *node, uint32_t generation);
+/* Forgets the task in progress. False: real work runs, in memory that must stay. */
+bool emulated_compute_forget(struct compute *compute);
 double emulated_compute_mean_ns(const struct compute *compute);
 
 #endif

@@ -17,14 +17,14 @@
 /* One deferred thing each: true if there was one. */
 static bool tell_sent(struct emulated *emulated);
 static bool tell_retries(struct emulated *emulated);
-static bool tell_losses(struct emulated *emulated);
 
+/* Works the lists off, unless a callback is running or this is being done already. */
 void emulated_settle(struct emulated *emulated)
 {
     if (emulated->inside || emulated->draining)
         return;
     emulated->draining = true;
-    while (!emulated->failed && (tell_sent(emulated) || tell_retries(emulated) || tell_losses(emulated))) {
+    while (!emulated->failed && (tell_sent(emulated) || tell_retries(emulated) || emulated_tell_losses(emulated))) {
     }
     emulated->draining = false;
 }
@@ -42,7 +42,7 @@ void emulated_leave(struct emulated *emulated)
 
 void emulated_fail(struct emulated *emulated, const char *format, ...)
 {
-    if (emulated->failed || emulated->stopped)
+    if (emulated->failed || (emulated->stopped && !emulated->settling))
         return;
     emulated->failed = true;
     char sentence[1024];
@@ -93,43 +93,48 @@ void emulated_send(struct node *node, int destination, const struct message_head
                       setup->scheme->name, TRANSPORT_QUEUE, destination);
 }
 
-static void note_sent(struct emulated *emulated, struct buffer *buffer)
+static void note_sent(struct emulated *emulated, struct buffer *buffer, int destination)
 {
     if (emulated->sent_count == emulated->sent_capacity) {
         size_t capacity = 2 * emulated->sent_capacity;
-        struct buffer **sent = arena_new_array(emulated->options.arena, struct buffer *, capacity);
+        struct sent *sent = arena_new_array(emulated->options.arena, struct sent, capacity);
         for (size_t i = 0; i < emulated->sent_count; i++)
             sent[i] = emulated->sent[(emulated->sent_first + i) % emulated->sent_capacity];
         emulated->sent = sent;
         emulated->sent_first = 0;
         emulated->sent_capacity = capacity;
     }
-    emulated->sent[(emulated->sent_first + emulated->sent_count++) % emulated->sent_capacity] = buffer;
+    emulated->sent[(emulated->sent_first + emulated->sent_count++) % emulated->sent_capacity] =
+        (struct sent){.buffer = buffer, .destination = destination};
 }
 
 static void on_taken(void *context, const struct transport_taken *taken)
 {
     struct emulated *emulated = context;
+    if (taken->header.channel == FENCE_CHANNEL) {
+        emulated->fences_leaving--;
+        return;
+    }
     if (!taken->dropped)
         message_span(emulated, SPAN_SEND, taken->peer, taken->length, taken->begin_ns, taken->end_ns, 0);
     if (!taken->cookie)
         return;
-    note_sent(emulated, taken->cookie);
+    note_sent(emulated, taken->cookie, taken->peer);
 }
 
 static bool tell_sent(struct emulated *emulated)
 {
     if (emulated->sent_count == 0)
         return false;
-    struct buffer *buffer = emulated->sent[emulated->sent_first];
+    struct sent sent = emulated->sent[emulated->sent_first];
     emulated->sent_first = (emulated->sent_first + 1) % emulated->sent_capacity;
     emulated->sent_count--;
     if (emulated->scheme->on_sent && !emulated->stopped) {
         emulated_enter(emulated);
-        emulated->scheme->on_sent(&emulated->node, buffer);
+        emulated->scheme->on_sent(&emulated->node, sent.buffer, sent.destination);
         emulated_leave(emulated);
     }
-    buffer_pool_release(&emulated->pool, buffer);
+    buffer_pool_release(&emulated->pool, sent.buffer);
     return true;
 }
 
@@ -152,6 +157,12 @@ static enum transport_landing on_header(void *context, const struct message *mes
 {
     struct emulated *emulated = context;
     struct inbox *inbox = &emulated->inboxes[message->source];
+    if (message->header.channel == FENCE_CHANNEL)
+        return emulated_take_fence(emulated, message);
+    if (inbox->fenced) { /* it has begun with the next size, and waits for us */
+        inbox->held = true;
+        return TRANSPORT_HOLD;
+    }
     struct landing landing = ask(emulated, message);
     inbox->landing = landing.kind;
     inbox->held =
@@ -204,6 +215,8 @@ static void on_payload(void *context, const struct message *received, int64_t be
 {
     struct emulated *emulated = context;
     struct inbox *inbox = &emulated->inboxes[received->source];
+    if (received->header.channel == FENCE_CHANNEL)
+        return;
     struct message message = *received;
     struct buffer *buffer = inbox->buffer;
     bool discarded = inbox->landing == LAND_DISCARD;
@@ -309,68 +322,12 @@ static bool tell_retries(struct emulated *emulated)
     return true;
 }
 
-/* ---- losses ---- */
-
-static void note_loss(struct emulated *emulated, int peer)
-{
-    struct inbox *inbox = &emulated->inboxes[peer];
-    if (inbox->told || inbox->lost || emulated->stopped)
-        return;
-    inbox->lost = emulated->losses = true;
-}
-
-static void on_lost(void *context, int peer, bool violation, const struct err *reason)
-{
-    struct emulated *emulated = context;
-    struct inbox *inbox = &emulated->inboxes[peer];
-    if (inbox->receiving && inbox->buffer)
-        buffer_pool_release(&emulated->pool, inbox->buffer);
-    inbox->buffer = NULL;
-    inbox->receiving = inbox->held = false;
-    if (emulated->stopped || emulated->failed)
-        return;
-    if (violation) {
-        emulated_fail(emulated, "what node %d sends is not a message: %s", peer, reason->text);
-        return;
-    }
-    if (!(emulated->scheme->flags & SCHEME_SURVIVES_PEER_LOSS)) {
-        char sentence[sizeof(reason->text) + 64];
-        snprintf(sentence, sizeof(sentence), "lost the connection with node %d: %s", peer, reason->text);
-        emulated->options.events->peer_lost(emulated->options.context, peer, sentence);
-        return;
-    }
-    note_loss(emulated, peer);
-}
-
-void emulated_peer_lost(struct emulated *emulated, int peer)
-{
-    note_loss(emulated, peer);
-    emulated_settle(emulated);
-}
-
-static bool tell_losses(struct emulated *emulated)
-{
-    if (!emulated->losses)
-        return false;
-    emulated->losses = false;
-    for (int peer = 0; peer < emulated->node.setup->nodes; peer++) {
-        struct inbox *inbox = &emulated->inboxes[peer];
-        if (!inbox->lost)
-            continue;
-        inbox->lost = false;
-        inbox->told = true;
-        if (!emulated->scheme->on_peer || emulated->stopped)
-            continue;
-        emulated_enter(emulated);
-        emulated->scheme->on_peer(&emulated->node, peer, PEER_LOST);
-        emulated_leave(emulated);
-    }
-    return true;
-}
+/* ---- of the transport ---- */
 
 static void on_settled(void *context)
 {
     emulated_settle(context);
+    emulated_look_settled(context);
 }
 
 static void on_connected(void *context)
@@ -388,7 +345,7 @@ const struct transport_events emulated_transport_events = {
     .on_header = on_header,
     .on_payload = on_payload,
     .on_taken = on_taken,
-    .on_lost = on_lost,
+    .on_lost = emulated_on_lost,
     .on_settled = on_settled,
     .on_connected = on_connected,
     .on_failed = on_failed,

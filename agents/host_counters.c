@@ -1,4 +1,6 @@
-/* host_counters.c: what the kernel counts about this agent: TCP timeouts of its namespace, private memory. */
+/* host_counters.c: what the kernel counts about this agent: TCP timeouts of its namespace, private memory, and how long its threads
+ * ran and waited for a processor. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,8 @@ void host_counters_close(struct host_counters *counters)
 {
     close_fd(&counters->netstat_fd);
     close_fd(&counters->memory_fd);
+    for (int i = 0; i < THREAD_COUNT; i++)
+        close_fd(&counters->schedule_fds[i]);
 }
 
 /* From the beginning to the end, or to the end of the buffer. */
@@ -85,4 +89,60 @@ uint64_t host_counters_private_bytes(const struct host_counters *counters)
     if (!read_text(counters->memory_fd, text))
         return 0;
     return kilobytes(text, "Private_Clean:") + kilobytes(text, "Private_Dirty:");
+}
+
+static void close_folder(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
+/* The numbers of this process's threads are those of the PID namespace that /proc shows, not the ones that gettid() gives. */
+void host_counters_open_threads(struct host_counters *counters)
+{
+    char self[64] = "", path[300];
+    cleanup(close_folder) DIR *folder = opendir("/proc/self/task");
+    if (!folder || readlink("/proc/thread-self", self, sizeof(self) - 1) < 0)
+        return;
+    const char *slash = strrchr(self, '/');
+    for (struct dirent *entry; slash && (entry = readdir(folder));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        int thread = strcmp(entry->d_name, slash + 1) == 0 ? THREAD_LOOP : THREAD_COMPUTE;
+        snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", entry->d_name);
+        close_fd(&counters->schedule_fds[thread]);
+        counters->schedule_fds[thread] = open(path, O_RDONLY | O_CLOEXEC);
+        counters->threads[thread] = true;
+    }
+}
+
+/* "busy wait slices"; all 0 where the kernel counts nothing. */
+static struct processor_use use_of(const struct host_counters *counters, int thread)
+{
+    char text[TEXT_BYTES], *rest = text;
+    if (!counters->threads[thread] && thread != THREAD_LOOP)
+        return (struct processor_use){0};
+    if (!read_text(counters->schedule_fds[thread], text))
+        return (struct processor_use){-1, -1};
+    const char *busy = strsep(&rest, " "), *wait = rest ? strsep(&rest, " ") : "";
+    struct processor_use use = {(int64_t)number(busy), (int64_t)number(wait)};
+    return use.busy_ns > 0 || thread != THREAD_LOOP ? use : (struct processor_use){-1, -1};
+}
+
+void host_counters_begin(struct host_counters *counters)
+{
+    for (int i = 0; i < THREAD_COUNT; i++)
+        counters->use_before[i] = use_of(counters, i);
+}
+
+void host_counters_end(struct host_counters *counters)
+{
+    for (int i = 0; i < THREAD_COUNT; i++) {
+        struct processor_use now = use_of(counters, i), before = counters->use_before[i];
+        bool known = now.busy_ns >= before.busy_ns && now.wait_ns >= before.wait_ns && before.busy_ns >= 0;
+        struct processor_use *use = &counters->use[i];
+        *use = known && use->busy_ns >= 0 ? (struct processor_use){use->busy_ns + now.busy_ns - before.busy_ns,
+                                                                   use->wait_ns + now.wait_ns - before.wait_ns}
+                                          : (struct processor_use){-1, -1};
+    }
 }

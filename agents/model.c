@@ -26,6 +26,12 @@ size_t model_parameter_count_of(const struct workload_settings *workload)
     return table[workload->model]->parameter_count(workload);
 }
 
+int model_matrices_of(const struct workload_settings *workload, struct model_matrix matrices[MODEL_MATRICES_MAX])
+{
+    const struct model_ops *ops = table[workload->model];
+    return ops->matrices ? ops->matrices(workload, matrices) : 0;
+}
+
 int model_part_count(const struct model *model)
 {
     return model->part_count;

@@ -19,6 +19,13 @@ struct model;
  * gradients allocate nothing. */
 struct model *model_new(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch,
                         struct arena *arena, struct err *err);
+/* A layer's weights within the parameters: rows x columns floats from `first` on, row-major. */
+struct model_matrix {
+    size_t first, rows, columns;
+};
+enum { MODEL_MATRICES_MAX = LAYERS_MAX + 1 };
+/* In the order of the parameters; returns how many (0: the model is a vector without structure). Needs no data either. */
+int model_matrices_of(const struct workload_settings *workload, struct model_matrix matrices[MODEL_MATRICES_MAX]);
 /* Floats of the model; needs no data: for plans and predictions, too. Inputs and classes are the data set's. */
 size_t model_parameter_count_of(const struct workload_settings *workload);
 /* Layers as ranges of parameters, in the order in which backward finishes them (last layer first). */

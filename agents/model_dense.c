@@ -55,6 +55,16 @@ static size_t count_parameters(const struct workload_settings *workload, int hid
     return offset[layers];
 }
 
+static int matrices_of(const struct workload_settings *workload, int hidden_count, struct model_matrix *matrices)
+{
+    int width[WIDTHS_MAX];
+    size_t offset[WIDTHS_MAX];
+    const int layers = plan_layers(workload, hidden_count, width, offset);
+    for (int l = 0; l < layers; l++)
+        matrices[l] = (struct model_matrix){.first = offset[l], .rows = (size_t)width[l + 1], .columns = (size_t)width[l]};
+    return layers;
+}
+
 static int create(const struct workload_settings *workload, int hidden_count, const struct dataset *dataset, int maximum_batch,
                   struct arena *arena, struct model **model, struct err *err)
 {
@@ -238,6 +248,11 @@ static size_t softmax_count(const struct workload_settings *workload)
     return count_parameters(workload, 0);
 }
 
+static int softmax_matrices(const struct workload_settings *workload, struct model_matrix *matrices)
+{
+    return matrices_of(workload, 0, matrices);
+}
+
 static int softmax_create(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch,
                           struct arena *arena, struct model **model, struct err *err)
 {
@@ -249,6 +264,11 @@ static size_t mlp_count(const struct workload_settings *workload)
     return count_parameters(workload, workload->layer_count);
 }
 
+static int mlp_matrices(const struct workload_settings *workload, struct model_matrix *matrices)
+{
+    return matrices_of(workload, workload->layer_count, matrices);
+}
+
 static int mlp_create(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch,
                       struct arena *arena, struct model **model, struct err *err)
 {
@@ -256,12 +276,14 @@ static int mlp_create(const struct workload_settings *workload, const struct dat
 }
 
 const struct model_ops model_softmax_ops = {.parameter_count = softmax_count,
+                                            .matrices = softmax_matrices,
                                             .create = softmax_create,
                                             .part = part,
                                             .initialise = initialise,
                                             .gradient = gradient_of,
                                             .evaluate = evaluate};
 const struct model_ops model_mlp_ops = {.parameter_count = mlp_count,
+                                        .matrices = mlp_matrices,
                                         .create = mlp_create,
                                         .part = part,
                                         .initialise = initialise,

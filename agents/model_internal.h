@@ -15,6 +15,7 @@ struct model {
 
 struct model_ops {
     size_t (*parameter_count)(const struct workload_settings *workload);
+    int (*matrices)(const struct workload_settings *workload, struct model_matrix *matrices); /* NULL: it has none */
     int (*create)(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch, struct arena *arena,
                   struct model **model, struct err *err);
     void (*part)(const struct model *model, int part, size_t *first, size_t *count);

@@ -10,7 +10,10 @@
 
 static size_t parameter_count(const struct workload_settings *workload)
 {
-    return (size_t)(workload->size_bytes / sizeof(float));
+    uint64_t largest = workload->size_bytes;
+    for (int i = 0; i < workload->sizes.count; i++)
+        largest = workload->sizes.bytes[i] > largest ? workload->sizes.bytes[i] : largest;
+    return (size_t)(largest / sizeof(float));
 }
 
 static int create(const struct workload_settings *workload, const struct dataset *dataset, int maximum_batch, struct arena *arena,

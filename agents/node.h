@@ -120,8 +120,10 @@ struct world {
     double (*dot)(struct node *, const float *a, const float *b, size_t count);
     size_t (*quantise)(struct node *, int bits, const float *in, size_t count, void *out);
     void (*dequantise)(struct node *, int bits, const void *in, size_t count, float *out);
+    bool (*arithmetic)(struct node *, double floats);
     void (*update)(struct node *, float *model, const float *sum, int contributors, size_t first, size_t count, uint64_t step);
     void (*span)(struct node *, enum span_kind, uint64_t round, int64_t begin_ns, int64_t end_ns, int peer, uint64_t bytes);
+    void (*gradient)(struct node *, const struct gradient_record *);
     void (*round_finished)(struct node *, uint64_t round);
     void (*finished)(struct node *);
     void (*fail)(struct node *, const char *sentence);
@@ -139,7 +141,7 @@ static inline int64_t node_now(struct node *node)
 {
     return node->world->now(node);
 }
-/* Zeroed memory for the trial's life, 64-byte aligned; in prepare_node() only. */
+/* Zeroed memory, 64-byte aligned, for the trial's life or, where it sweeps message sizes, this size's; in prepare_node() only. */
 static inline void *node_alloc(struct node *node, size_t bytes)
 {
     return node->world->alloc(node, bytes);
@@ -237,6 +239,12 @@ static inline void node_dequantise(struct node *node, int bits, const void *in, 
 {
     node->world->dequantise(node, bits, in, count, out);
 }
+/* Before arithmetic of the scheme's own that takes as long as adding so many floats: a clock that is not real goes on by it. False:
+ * values are not carried, and it need not be done. */
+static inline bool node_arithmetic(struct node *node, double floats)
+{
+    return node->world->arithmetic(node, floats);
+}
 /* The model step for floats first .. first+count-1: model -= learning_rate / contributors x sum. Synthetic workloads have no model
  * (pass NULL): the world then checks samples of sum / contributors against the exact mean. `model` and `sum` point to the whole
  * vectors. */
@@ -253,8 +261,13 @@ static inline void node_span(struct node *node, enum span_kind kind, uint64_t ro
 {
     node->world->span(node, kind, round, begin_ns, end_ns, peer, bytes);
 }
+/* What became of a gradient. */
+static inline void node_gradient(struct node *node, const struct gradient_record *record)
+{
+    node->world->gradient(node, record);
+}
 /* This node holds the new model of `round` (from 0) now. The world stamps the time and takes the snapshot to evaluate where one is
- * due. */
+ * due. Rounds come in order and each once; with SCHEME_ROUNDS_AT_SERVER workers may leave some out. */
 static inline void node_round_finished(struct node *node, uint64_t round)
 {
     node->world->round_finished(node, round);

@@ -1,23 +1,19 @@
 /* agents/predict.c: what the predictions of several schemes share.
  *
- * Ring. Rank r may send the segment at (hop h, segment k) once it has received it at hop h-1 and, in the scatter-reduce, added
- * to it:
- *
- *     begin(r,h,k)   = max(ready(r,h,k), begin(r, previous) + max(previous bytes/B_r, message))     ready(r,0,k) = 0
- *     arrive         = begin(r,h,k) + bytes/B_r + alpha_r
- *     ready(r+1,h+1,k) = max(arrive, ready(r+1, previous)) + (bytes x gamma while h < N-1)
- *
- * and the all-reduce ends with the last of these at any rank. Maxima and sums only, hence exact for given alpha, B, gamma. For
- * one segment a chunk it is 2(N-1)(alpha + s) + (N-1) s' with s = S/(N B), s' = S gamma/N; for m segments and no gamma, 2(N-1)s
- * + alpha as long as s >= alpha + s/m.
- *
  * Server. With u = S/B_s and v = max(u, message), workers' gradients ready at X_1 .. X_P after the model has reached them:
  *
  *     broadcast = (P-1) v + u
  *     uploads, in the order in which they become ready: begin_k = max(X_k, begin_{k-1} + v), end_k = begin_k + u
  *
  * the last of which ends at max_k(X_{k:P} + (P-k+1) u) where u >= message: when the last upload ends does not depend on how the
- * uploads share the link. What is left to add then does: TCP shares it about equally, so uploads that begin together end
+ * uploads share the link.
+ *
+ * Copies of the model share the link, too, but do not quite end together. The server hands them to its connections one after the
+ * other, and each connection puts q into the device's queue before the next one's: TCP allows it what its pacing sends
+ * in a while (turn_ns of the setup), and at least two packets of two segments. From then on they
+ * take turns, so that the i-th of them ends (P-1-i) q before the last, where q is at most u; its worker begins so much earlier, and
+ * uploads it while others' copies are still coming down.
+ * What is left to add then does: TCP shares it about equally, so uploads that begin together end
  * together, and the server adds in the order of workers, each as soon as it and all before it have come. The mean over X is
  * taken by simulation with a fixed seed; since the mean of max X is known by integration, only the difference to max X is
  * simulated (a control variate): it is bounded by P u however wild X is. */
@@ -27,12 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agents/collectives/ring_allreduce.h"
 #include "agents/compute_time.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
 enum { SIMULATION_SEED = 2009, SIMULATED_DRAWS = 160000, SIMULATED_ROUNDS_MAX = 20000, SIMULATED_ROUNDS_MIN = 100 };
+enum { STAGGERED_PAIRS = 40000, STAGGERED_ROUNDS_MAX = 4000, STAGGERED_ROUNDS_MIN = 20 };
 
 bool predict_begin(const struct scheme_setup *setup, struct prediction *prediction)
 {
@@ -50,6 +46,18 @@ void predict_end(struct prediction *prediction)
     prediction->available = true;
 }
 
+static double transmission_ns(double bytes, double bytes_per_second)
+{
+    return isinf(bytes_per_second) ? 0 : bytes / bytes_per_second * (double)NS_PER_S;
+}
+
+/* In time on the server's link: what one connection has in the queue before others' turn. */
+static double head_start_ns(const struct scheme_setup *setup, double whole_ns, double bytes_per_second)
+{
+    static const double LEAST_BYTES = 2 * 2 * 1448;
+    return setup->turn_ns > 0 ? fmin(whole_ns, fmax(setup->turn_ns, transmission_ns(LEAST_BYTES, bytes_per_second))) : 0;
+}
+
 static double slow_factor(const struct scheme_setup *setup, int worker)
 {
     return setup->slow_factors ? setup->slow_factors[worker] : 1;
@@ -57,7 +65,7 @@ static double slow_factor(const struct scheme_setup *setup, int worker)
 
 /* What a worker's drawn time makes of the real work c: never less than c; where nothing is drawn, c itself, stretched for slow
  * workers. */
-static double ready_ns(const struct scheme_setup *setup, int worker, double drawn_ns)
+double predict_ready_ns(const struct scheme_setup *setup, int worker, double drawn_ns)
 {
     double factor = slow_factor(setup, worker);
     if (setup->compute_time->kind == DISTRIBUTION_MEASURED)
@@ -70,91 +78,83 @@ double predict_slowest_ns(const struct scheme_setup *setup)
     if (setup->compute_time->kind == DISTRIBUTION_MEASURED) {
         double slowest = 0;
         for (int worker = 0; worker < setup->workers; worker++)
-            slowest = fmax(slowest, ready_ns(setup, worker, 0));
+            slowest = fmax(slowest, predict_ready_ns(setup, worker, 0));
         return slowest;
     }
     return compute_time_order_mean(setup->compute_time, setup->workers, setup->workers, setup->slow_factors, setup->gradient_ns);
 }
 
-static double transmission_ns(double bytes, double bytes_per_second)
+/* ---- all-reduce ---- */
+
+struct members { /* the workers, in the order of ranks, as the network of a prediction */
+    const struct scheme_setup *setup;
+    bool latency;
+};
+
+static struct allreduce_path path_of(const void *context, int from, int to)
 {
-    return isinf(bytes_per_second) ? 0 : bytes / bytes_per_second * (double)NS_PER_S;
+    const struct members *members = context;
+    const struct scheme_setup *setup = members->setup;
+    struct path path = setup->path(setup->path_context, from, to);
+    return (struct allreduce_path){.latency_ns = members->latency ? path.latency_ns + setup->message_ns : 0,
+                                   .bytes_per_second = path.bytes_per_second};
 }
 
-/* ---- ring ---- */
-
-/* Ranks that all see the same are one: identical links and chunks. */
-static bool ring_is_symmetric(const struct predict_ring_spec *spec)
+double predict_allreduce_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
+                            const struct allreduce_shape *shape, struct prediction *parts)
 {
-    if (spec->count % (size_t)spec->size != 0)
-        return false;
-    for (int rank = 1; rank < spec->size; rank++)
-        if (spec->links[rank].latency_ns != spec->links[0].latency_ns ||
-            spec->links[rank].bytes_per_second != spec->links[0].bytes_per_second)
-            return false;
-    return true;
-}
-
-double predict_ring_ns(const struct predict_ring_spec *spec)
-{
-    if (spec->size == 1)
+    enum { BYTES, DELAYED, WHOLE, NETWORKS };
+    const struct members near = {.setup = setup}, far = {.setup = setup, .latency = true};
+    struct allreduce_network networks[NETWORKS] = {
+        [BYTES] = {.shape = *shape, .path = path_of, .context = &near},
+        [DELAYED] = {.shape = *shape, .path = path_of, .context = &far, .message_ns = setup->message_ns},
+    };
+    double times_ns[NETWORKS];
+    if (shape->size == 1)
         return 0;
-    const struct ring_allreduce_layout layout = ring_allreduce_layout(spec->size, spec->count, spec->segment_bytes);
-    const int ranks = ring_is_symmetric(spec) ? 1 : spec->size;
-    const size_t segments = layout.segments;
-    /* [ranks x segments], of the hop at hand and the next; then, a rank: when its link and its processor are free */
-    cleanup(free_pointer) double *memory = calloc(2 * (size_t)ranks * (segments + 1), sizeof(*memory));
-    if (!memory)
-        return NAN;
-    double *ready = memory, *next = ready + (size_t)ranks * segments;
-    double *link_free = next + (size_t)ranks * segments, *processor_free = link_free + ranks;
-    double end = 0;
-    for (int hop = 0; hop < 2 * (spec->size - 1); hop++) {
-        for (int rank = 0; rank < ranks; rank++) {
-            const struct predict_link *link = &spec->links[rank];
-            const int right = (rank + 1) % ranks, chunk = (rank - hop + 2 * spec->size) % spec->size;
-            for (size_t segment = 0; segment < segments; segment++) {
-                double bytes = (double)ring_allreduce_segment(&layout, chunk, (uint32_t)segment).count * sizeof(float);
-                if (bytes == 0)
-                    continue;
-                double sending = transmission_ns(bytes, link->bytes_per_second);
-                double begin = fmax(ready[(size_t)rank * segments + segment], link_free[rank]);
-                link_free[rank] = begin + fmax(sending, spec->message_ns);
-                double adding = hop < spec->size - 1 ? bytes * spec->reduce_ns_per_byte : 0;
-                double done = fmax(begin + sending + link->latency_ns, processor_free[right]) + adding;
-                processor_free[right] = next[(size_t)right * segments + segment] = done;
-                end = fmax(end, done);
-            }
-        }
-        double *swap = ready;
-        ready = next;
-        next = swap;
-    }
-    return end;
+    networks[WHOLE] = networks[DELAYED];
+    networks[WHOLE].reduce_ns_per_byte = setup->reduce_ns_per_byte;
+    algorithm->predict_ns(algorithm, networks, NETWORKS, times_ns);
+    parts->bandwidth_ns = times_ns[BYTES];
+    parts->latency_ns = times_ns[DELAYED] - times_ns[BYTES];
+    parts->reduce_ns = times_ns[WHOLE] - times_ns[DELAYED];
+    return times_ns[WHOLE];
 }
 
-void predict_ring(const struct scheme_setup *setup, size_t segment_bytes, struct prediction *prediction)
+double predict_staggered_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
+                            const struct allreduce_shape *shape, double together_ns)
 {
-    const int size = setup->workers;
-    prediction->compute_ns = predict_slowest_ns(setup);
-    cleanup(free_pointer) struct predict_link *links = calloc((size_t)size * 2, sizeof(*links));
-    if (size == 1 || !links)
-        return;
-    struct predict_link *no_latency = links + size;
-    for (int rank = 0; rank < size; rank++) {
-        struct path path = setup->path(setup->path_context, rank, (rank + 1) % size);
-        no_latency[rank].bytes_per_second = links[rank].bytes_per_second = path.bytes_per_second;
-        links[rank].latency_ns = path.latency_ns + setup->message_ns;
+    const int size = shape->size;
+    int rounds = STAGGERED_PAIRS / (size * size);
+    rounds = rounds > STAGGERED_ROUNDS_MAX ? STAGGERED_ROUNDS_MAX : rounds;
+    const bool constant = setup->compute_time->kind == DISTRIBUTION_CONSTANT || setup->compute_time->kind == DISTRIBUTION_MEASURED;
+    if (size == 1 || constant || rounds < STAGGERED_ROUNDS_MIN)
+        return together_ns;
+    cleanup(free_pointer) double *clocks_ns = calloc((size_t)size, sizeof(*clocks_ns));
+    if (!clocks_ns)
+        return together_ns;
+    const struct members far = {.setup = setup, .latency = true};
+    struct allreduce_network network = {.shape = *shape,
+                                        .path = path_of,
+                                        .context = &far,
+                                        .message_ns = setup->message_ns,
+                                        .reduce_ns_per_byte = setup->reduce_ns_per_byte,
+                                        .clocks_ns = clocks_ns};
+    struct rng rng = rng_stream(SIMULATION_SEED, 0, RNG_ALL_NODES, RNG_PREDICT);
+    double end_ns = 0, slowest_ns = 0;
+    for (int round = 0; round < rounds; round++) {
+        double slowest = 0;
+        for (int worker = 0; worker < size; worker++) {
+            double ready = predict_ready_ns(setup, worker, compute_time_sample(setup->compute_time, &rng));
+            clocks_ns[worker] += ready;
+            slowest = fmax(slowest, ready);
+        }
+        slowest_ns += slowest;
+        algorithm->predict_ns(algorithm, &network, 1, &end_ns);
+        if (!isfinite(end_ns))
+            return together_ns;
     }
-    struct predict_ring_spec spec = {
-        .size = size, .count = setup->parameter_count, .segment_bytes = segment_bytes, .links = no_latency};
-    prediction->bandwidth_ns = predict_ring_ns(&spec);
-    spec.links = links;
-    spec.message_ns = setup->message_ns;
-    double communication_ns = predict_ring_ns(&spec);
-    prediction->latency_ns = communication_ns - prediction->bandwidth_ns;
-    spec.reduce_ns_per_byte = setup->reduce_ns_per_byte;
-    prediction->reduce_ns = predict_ring_ns(&spec) - communication_ns;
+    return (end_ns - slowest_ns) / rounds;
 }
 
 /* ---- one server ---- */
@@ -176,7 +176,7 @@ static int compare_uploads(const void *a, const void *b)
  * readiness. */
 static double last_arrival(const struct upload *uploads, int count, double server_ns, double spacing_ns)
 {
-    double link_free = 0, last = 0;
+    double link_free = -INFINITY, last = 0;
     for (int i = 0; i < count; i++) {
         double begin = fmax(uploads[i].ready_ns, link_free);
         link_free = begin + spacing_ns;
@@ -219,11 +219,14 @@ static double sum_complete(const double *arrivals, int count, double add_ns)
     return at;
 }
 
-void predict_server_round(const struct scheme_setup *setup, struct prediction *prediction)
+void predict_server_round(const struct scheme_setup *setup, int shards, bool colocated, struct prediction *prediction)
 {
-    const int workers = setup->workers, server = workers;
-    const double bytes = (double)setup->parameter_count * sizeof(float);
-    const double add_ns = bytes * setup->reduce_ns_per_byte;
+    const int workers = setup->workers;
+    const double vector_bytes = (double)setup->parameter_count * sizeof(float);
+    const double foreign = colocated ? (workers - 1.0) / workers : 1; /* share of the pieces that cross a link */
+    const double bytes = vector_bytes / shards * foreign;             /* of a worker, at one server */
+    const double own_bytes = colocated ? vector_bytes * (shards - 1) / shards : vector_bytes; /* at the worker's own end */
+    const double add_ns = vector_bytes / shards * setup->reduce_ns_per_byte;
     prediction->compute_ns = predict_slowest_ns(setup);
     cleanup(free_pointer) struct upload *uploads = calloc((size_t)workers, sizeof(*uploads));
     cleanup(free_pointer) double *arrivals = calloc((size_t)workers * 3, sizeof(*arrivals));
@@ -231,17 +234,23 @@ void predict_server_round(const struct scheme_setup *setup, struct prediction *p
         return;
     double *own_ns = arrivals + workers; /* a gradient's time on the worker's path */
     double *work_at_end = own_ns + workers;
-    double down_latency = 0, up_latency = 0, down_ns = INFINITY, up_ns = INFINITY, slowest_down_ns = 0;
+    double down_latency = 0, up_latency = 0, down_ns = INFINITY, up_ns = INFINITY, slowest_down_ns = 0, server_rate = 0;
     for (int worker = 0; worker < workers; worker++) {
+        const int server = !colocated ? workers : worker == 0 ? workers - 1 : 0; /* one like the others */
         struct path down = setup->path(setup->path_context, server, worker), up = setup->path(setup->path_context, worker, server);
-        double sending = transmission_ns(bytes, down.bytes_per_second);
-        own_ns[worker] = transmission_ns(bytes, up.bytes_per_second);
+        double sending = transmission_ns(own_bytes, down.bytes_per_second);
+        own_ns[worker] = transmission_ns(own_bytes, up.bytes_per_second);
         down_latency = fmax(down_latency, down.latency_ns + setup->message_ns);
         up_latency = fmax(up_latency, up.latency_ns + setup->message_ns);
-        down_ns = fmin(down_ns, sending); /* the fastest path shows the server's own link */
-        up_ns = fmin(up_ns, own_ns[worker]);
+        down_ns = fmin(down_ns, transmission_ns(bytes, down.bytes_per_second)); /* the fastest path shows the server's own link */
+        up_ns = fmin(up_ns, transmission_ns(bytes, up.bytes_per_second));
         slowest_down_ns = fmax(slowest_down_ns, sending);
+        server_rate = fmax(server_rate, down.bytes_per_second);
     }
+    /* Beside workers every link is a server's and a worker's, and each server begins with another worker. */
+    double head_ns = colocated || workers == 1 ? 0 : head_start_ns(setup, down_ns, server_rate);
+    if (head_ns > 0) /* no copy is there before its own path has carried it */
+        head_ns = fmin(head_ns, fmax(workers * down_ns - slowest_down_ns, 0) / (workers - 1));
     const bool constant = setup->compute_time->kind == DISTRIBUTION_CONSTANT || setup->compute_time->kind == DISTRIBUTION_MEASURED;
     int rounds = SIMULATED_DRAWS / workers;
     rounds = rounds > SIMULATED_ROUNDS_MAX ? SIMULATED_ROUNDS_MAX : rounds < SIMULATED_ROUNDS_MIN ? SIMULATED_ROUNDS_MIN : rounds;
@@ -252,8 +261,9 @@ void predict_server_round(const struct scheme_setup *setup, struct prediction *p
     for (int round = 0; round < rounds; round++) {
         double slowest = 0;
         for (int worker = 0; worker < workers; worker++) {
-            double ready = ready_ns(setup, worker, compute_time_sample(setup->compute_time, &rng));
-            uploads[worker] = (struct upload){.ready_ns = ready, .link_ns = own_ns[worker], .worker = worker};
+            double ready = predict_ready_ns(setup, worker, compute_time_sample(setup->compute_time, &rng));
+            uploads[worker] =
+                (struct upload){.ready_ns = ready - (workers - 1 - worker) * head_ns, .link_ns = own_ns[worker], .worker = worker};
             slowest = fmax(slowest, ready);
         }
         qsort(uploads, (size_t)workers, sizeof(*uploads), compare_uploads);

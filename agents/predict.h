@@ -1,11 +1,11 @@
-/* agents/predict.h: what the predictions of several schemes share: the slowest worker, a ring of segments, the rounds of one
- * server.
+/* agents/predict.h: what the predictions of several schemes share: the slowest worker, an all-reduce, the rounds of one server.
  *
  * Parts are differences of nested models (compute alone; plus bandwidth; plus latency; plus arithmetic), so that they add up.
  * All latencies are the path's propagation plus the per-message cost. */
 #ifndef LAGGARD_AGENTS_PREDICT_H
 #define LAGGARD_AGENTS_PREDICT_H
 
+#include "agents/collectives/allreduce.h"
 #include "agents/scheme.h"
 
 /* Clears the prediction; false, with the reason written, where the compute time has no mean. */
@@ -13,27 +13,23 @@ bool predict_begin(const struct scheme_setup *setup, struct prediction *predicti
 /* The round is the sum of the parts. */
 void predict_end(struct prediction *prediction);
 
+/* What a worker's drawn time makes of the real work c. */
+double predict_ready_ns(const struct scheme_setup *setup, int worker, double drawn_ns);
 /* E[max(X, c)_{P:P}]: when the slowest worker's gradient is ready. */
 double predict_slowest_ns(const struct scheme_setup *setup);
 
-/* One ring all-reduce that all members begin at time 0, by the exact max-plus recurrence over its segments. */
-struct predict_link {
-    double latency_ns;
-    double bytes_per_second; /* INFINITY: not limited */
-};
-struct predict_ring_spec {
-    int size;
-    size_t count;                     /* floats */
-    size_t segment_bytes;             /* 0: automatic */
-    const struct predict_link *links; /* [size]: from rank i to rank i + 1 */
-    double message_ns;                /* a rank's messages leave at least this far apart */
-    double reduce_ns_per_byte;
-};
-double predict_ring_ns(const struct predict_ring_spec *spec);
-/* Fills all parts for workers 0 .. P-1 in a ring that begins when the slowest gradient is ready. */
-void predict_ring(const struct scheme_setup *setup, size_t segment_bytes, struct prediction *prediction);
+/* One all-reduce after the other, each worker beginning with its gradient, which it computes from its own end of the one before on:
+ * mean time of a round less that of the slowest gradient, by a seeded simulation. together_ns, the time if all begin together,
+ * where compute times do not vary, or for too many workers to follow. */
+double predict_staggered_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
+                            const struct allreduce_shape *shape, double together_ns);
+/* One all-reduce among the workers, node i being rank i, that all begin together: fills the parts but compute, returns their
+ * sum. */
+double predict_allreduce_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
+                            const struct allreduce_shape *shape, struct prediction *parts);
 
-/* Fills all parts for synchronous rounds with one server, node P, that waits for all workers. */
-void predict_server_round(const struct scheme_setup *setup, struct prediction *prediction);
+/* Fills all parts for synchronous rounds with servers that wait for all workers, each with one of `shards` equal parts of the
+ * model: on nodes P and on, or, if colocated, beside workers, where a worker's own part costs nothing. */
+void predict_server_round(const struct scheme_setup *setup, int shards, bool colocated, struct prediction *prediction);
 
 #endif

@@ -6,22 +6,32 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 
+/* What a process that is only forked from has done for its forks. */
+static struct sock_fprog prepared_filter;
+static bool bounds_lowered;
+
 int sandbox_drop_privileges(struct err *err)
 {
+    capng_select_t what = CAPNG_SELECT_CAPS;
     capng_clear(CAPNG_SELECT_BOTH);
     /* The bounding set can only be lowered with CAP_SETPCAP; without it, no_new_privs keeps it from mattering. */
-    capng_select_t what = capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) ? CAPNG_SELECT_BOTH
-                                                                                                               : CAPNG_SELECT_CAPS;
+    if (!bounds_lowered && capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
+        what = CAPNG_SELECT_BOTH;
     capng_clear(CAPNG_SELECT_BOTH);
     int result = capng_apply(what);
     if (result < 0)
@@ -66,6 +76,7 @@ static const int allowed_calls[] = {
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
     SCMP_SYS(madvise),
+    SCMP_SYS(mbind), /* OpenBLAS, the first time that it takes memory for a large product */
     SCMP_SYS(getrusage),
     SCMP_SYS(getrandom),
     /* ending, also by an assertion */
@@ -156,18 +167,41 @@ static void release_filter(scmp_filter_ctx *filter)
         seccomp_release(*filter);
 }
 
-int sandbox_filter(struct err *err)
+/* The program that the kernel runs at each call, from the rules. */
+static int make_filter(struct sock_fprog *program, struct err *err)
 {
     cleanup(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-    if (!filter)
-        return err_set(err, ERR_HOST, "the agent cannot set up its system call filter (libseccomp found no memory)");
-    int result = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    cleanup(close_fd) int fd = memfd_create("filter", MFD_CLOEXEC);
+    if (!filter || fd < 0)
+        return err_set(err, ERR_HOST, "the agent cannot set up its system call filter (no memory)");
+    int result = add_rules(filter);
     if (result == 0)
-        result = add_rules(filter);
-    if (result == 0)
-        result = seccomp_load(filter);
-    if (result < 0)
-        return err_set_errno(err, ERR_HOST, -result,
+        result = seccomp_export_bpf(filter, fd);
+    off_t bytes = result == 0 ? lseek(fd, 0, SEEK_END) : 0;
+    struct sock_filter *steps = bytes > 0 ? malloc((size_t)bytes) : NULL;
+    if (!steps || pread(fd, steps, (size_t)bytes, 0) != bytes) {
+        free(steps);
+        return err_set_errno(err, ERR_HOST, result < 0 ? -result : ENOMEM, "the agent cannot set up its system call filter");
+    }
+    *program = (struct sock_fprog){.len = (unsigned short)((size_t)bytes / sizeof(*steps)), .filter = steps};
+    return 0;
+}
+
+int sandbox_filter(struct err *err)
+{
+    if (!prepared_filter.filter && make_filter(&prepared_filter, err) < 0)
+        return -ERR_HOST;
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prepared_filter) != 0)
+        return err_set_errno(err, ERR_HOST, errno,
                              "the agent cannot load its system call filter (the kernel needs CONFIG_SECCOMP_FILTER)");
     return 0;
+}
+
+void sandbox_prepare(void)
+{
+    (void)make_filter(&prepared_filter, NULL); /* a fork that has none makes its own, and tells why it cannot */
+    if (capng_get_caps_process() < 0 || !capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP))
+        return;
+    capng_clear(CAPNG_SELECT_BOUNDS);
+    bounds_lowered = capng_apply(CAPNG_SELECT_BOUNDS) == 0;
 }

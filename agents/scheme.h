@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agents/model.h"
 #include "schemas/prediction.h"
 #include "schemas/settings.h"
 
@@ -24,6 +25,10 @@ enum scheme_flags {
     SCHEME_SURVIVES_PEER_LOSS = 2, /* a lost node is recorded and the trial goes on */
     SCHEME_ASYNCHRONOUS = 4,       /* a round is one server update */
     SCHEME_REPEATS_WORKERS = 8,    /* one worker may contribute more than once to an update: the synthetic check allows for it */
+    /* A round is over when the first server has made its update: workers may finish rounds by leaps, and the server's model is the
+     * one that is evaluated. */
+    SCHEME_ROUNDS_AT_SERVER = 16,
+    SCHEME_NEEDS_PATHS = 32, /* asks setup->path on its nodes; each node is then told its paths to all others */
 };
 enum peer_state { PEER_LOST = 1 };
 
@@ -41,21 +46,27 @@ struct path { /* between two nodes; one way */
     double bytes_per_second; /* payload rate of the narrowest link; INFINITY: not limited */
 };
 
-/* Everything a scheme may know about its cell. The same on every node; const for the life of the trial. */
+/* Everything a scheme may know about its cell. The same on every node; const for the life of the trial. Where that sweeps message
+ * sizes there is one for each, and a scheme lives, with a state of its own and rounds from 0, for one. */
 struct scheme_setup {
     const struct scheme *scheme;
     int workers, servers, nodes;      /* nodes = workers + servers; workers are 0 .. workers-1, servers follow */
     double values[SCHEME_PARAMS_MAX]; /* in the order of scheme->params */
     size_t parameter_count;           /* floats in the model; gradient bytes = 4 x this */
+    /* The model's layers where it has some: matrix_count of them. */
+    struct model_matrix matrices[MODEL_MATRICES_MAX];
+    int matrix_count;
     double learning_rate;
     int batch;
-    int rounds;          /* warm-up included; a synchronous scheme stops by itself after this many */
+    int rounds;          /* warm-up included, of one message size; a synchronous scheme stops by itself after this many */
     bool values_carried; /* false: gradients: none */
+    bool trained;        /* values are carried, and are of a model and data: there is an initial model, and tasks have a loss */
     uint64_t seed;
     uint32_t cell;
     const uint8_t *prepared; /* what prepare() made, or NULL */
     size_t prepared_bytes;
-    /* One-way path; from and to are node indexes. */
+    /* One-way path; from and to are node indexes. In check(), prepare() and predict() always there; on a node NULL without
+     * SCHEME_NEEDS_PATHS. */
     struct path (*path)(const void *context, int from, int to);
     const void *path_context;
     /* For predictions: */
@@ -64,6 +75,8 @@ struct scheme_setup {
     double gradient_ns;         /* measured real work c: predictions use E[max(X, c)]; 0: unknown */
     double reduce_ns_per_byte;  /* gamma */
     double message_ns;          /* per-message cost: system call and wake-up */
+    double turn_ns; /* how long one of a node's connections may have its link before the next one's turn; 0: they share it packet by
+                     * packet */
 };
 
 struct blob {
@@ -75,6 +88,7 @@ struct scheme {
     const char *name, *summary, *source; /* source: paper, section */
     const char *formula;                 /* of the predicted round time, for `laggard schemes` */
     enum scheme_family family;
+    const void *detail; /* what schemes that share their code differ in; its type is their own affair */
     unsigned flags;
     const struct param *params;
     int param_count;
@@ -91,6 +105,12 @@ struct scheme {
      * the start, and spans that do not fit degrade the trial. */
     uint64_t (*spans_a_round)(const struct scheme_setup *setup, int node);
 
+    /* Whether sums are approximations with these parameters: a synthetic workload cannot check them then. NULL: never. */
+    bool (*approximates)(const struct scheme_setup *setup);
+
+    /* How many gradients a round this node tells the fate of at most (node_gradient). NULL: none. */
+    uint64_t (*gradients_a_round)(const struct scheme_setup *setup, int node);
+
     /* On one node, all on one thread, never re-entered. Any may be NULL except start. */
     void (*prepare_node)(struct node *node); /* allocate everything (node_alloc); before the clock starts */
     void (*start)(struct node *node);
@@ -100,7 +120,7 @@ struct scheme {
     void (*on_message)(struct node *node, const struct message *message);
     /* Once for every node_send() with a buffer: that send needs the buffer's bytes no longer (they are taken, or the peer is
      * lost). */
-    void (*on_sent)(struct node *node, struct buffer *buffer);
+    void (*on_sent)(struct node *node, struct buffer *buffer, int destination);
     void (*on_timer)(struct node *node, int timer);
     void (*on_peer)(struct node *node, int peer, enum peer_state state);
     void (*stop)(struct node *node);
@@ -114,6 +134,9 @@ int scheme_count(void);
 const struct scheme *scheme_at(int index);
 const struct scheme *scheme_find(const char *name); /* NULL: unknown */
 int scheme_servers(const struct scheme *scheme, int workers, const double *values);
+/* The node whose rounds are the trial's, as they go: the first server where rounds are its updates, else node 0. */
+int scheme_round_node(const struct scheme *scheme, int workers);
 bool scheme_talks(const struct scheme_setup *setup, int node, int peer);
+bool scheme_approximates(const struct scheme_setup *setup);
 
 #endif

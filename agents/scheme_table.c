@@ -6,7 +6,24 @@
 
 static const struct scheme *const schemes[] = {
     &scheme_ps_sync,
+    &scheme_backup,
+    &scheme_ps_drop,
+    &scheme_k_sync,
+    &scheme_k_batch_sync,
+    &scheme_k_async,
+    &scheme_k_batch_async,
+    &scheme_async,
+    &scheme_ssp,
+    &scheme_easgd,
     &scheme_ring,
+    &scheme_halving_doubling,
+    &scheme_recursive_doubling,
+    &scheme_binomial_tree,
+    &scheme_double_binary_tree,
+    &scheme_hierarchical,
+    &scheme_direct,
+    &scheme_naive,
+    &scheme_allreduce_auto,
 };
 
 int scheme_count(void)
@@ -32,9 +49,19 @@ int scheme_servers(const struct scheme *scheme, int workers, const double *value
     return scheme->servers ? scheme->servers(workers, values) : 0;
 }
 
+int scheme_round_node(const struct scheme *scheme, int workers)
+{
+    return scheme->flags & SCHEME_ROUNDS_AT_SERVER ? workers : 0;
+}
+
 bool scheme_talks(const struct scheme_setup *setup, int node, int peer)
 {
     if (node == peer)
         return false;
     return setup->scheme->talks ? setup->scheme->talks(setup, node, peer) : true;
+}
+
+bool scheme_approximates(const struct scheme_setup *setup)
+{
+    return setup->scheme->approximates && setup->scheme->approximates(setup);
 }

@@ -29,6 +29,7 @@ struct synthetic_check {
     bool all_once; /* every worker contributed exactly once: the mean must be m */
     /* All contributions are of `step`; false (asynchronous schemes): elements that depend on the step are left out. */
     bool same_step;
+    bool approximate; /* the sum is one by intent: there is nothing to compare it with */
 };
 struct synthetic_result {
     uint64_t checks, failures;
@@ -36,7 +37,8 @@ struct synthetic_result {
     double found, expected; /* sum / contributors there */
 };
 /* Compares sum[first .. first+count): a sample of it (its first and last element always, 256 others at most), or every element.
- * Adds to *result. Returns whether all agreed, to 1e-4 relative. */
+ * Adds to *result. Returns whether all agreed, to 1e-4 relative. Of an approximate sum nothing is compared, and no check
+ * counted. */
 bool synthetic_check(const struct synthetic_check *check, const float *sum, size_t first, size_t count, bool every,
                      struct synthetic_result *result);
 

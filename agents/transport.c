@@ -161,7 +161,7 @@ static void receive(struct connection *connection)
 
 void transport_resume(struct transport *transport, int peer)
 {
-    struct connection *connection = &transport->connections[peer];
+    struct connection *connection = transport->connections[peer];
     if (connection->fd < 0 || connection->state != RECEIVE_HELD)
         return;
     ask_landing(connection);
@@ -174,13 +174,13 @@ void transport_resume(struct transport *transport, int peer)
 
 const struct message *transport_receiving(const struct transport *transport, int peer)
 {
-    const struct connection *connection = &transport->connections[peer];
+    const struct connection *connection = transport->connections[peer];
     return connection->fd >= 0 && connection->state == RECEIVE_PAYLOAD ? &connection->message : NULL;
 }
 
 void transport_redirect(struct transport *transport, int peer, void *into)
 {
-    struct connection *connection = &transport->connections[peer];
+    struct connection *connection = transport->connections[peer];
     if (connection->fd < 0 || connection->state != RECEIVE_PAYLOAD)
         return;
     if (into && connection->into && connection->got > 0)
@@ -208,16 +208,17 @@ static void on_event(void *context, uint32_t events)
 
 void transport_attach(struct transport *transport, int peer, int fd, unsigned hello_flags)
 {
-    struct connection *connection = &transport->connections[peer];
+    struct connection *connection = transport->connections[peer];
     connection->fd = fd;
     connection->hello_flags = hello_flags;
     connection->queue = arena_new_array(transport->options.arena, struct outgoing, TRANSPORT_QUEUE);
+    connection->staged = arena_alloc(transport->options.arena, STAGED_BYTES);
 }
 
 int transport_start(struct transport *transport, struct err *err)
 {
     for (int i = 0; i < transport->options.node_count; i++) {
-        struct connection *connection = &transport->connections[i];
+        struct connection *connection = transport->connections[i];
         if (connection->fd < 0)
             continue;
         connection->interest = EPOLLIN | (connection->queue_count > 0 ? EPOLLOUT : 0);
@@ -230,5 +231,5 @@ int transport_start(struct transport *transport, struct err *err)
 
 unsigned transport_hello_of(const struct transport *transport, int peer)
 {
-    return transport->connections[peer].hello_flags;
+    return transport->connections[peer]->hello_flags;
 }

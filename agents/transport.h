@@ -55,8 +55,9 @@ struct transport_options {
     struct arena *arena;
     int node, node_count;
     uint16_t port;
-    const uint32_t *addresses; /* IPv4 in host byte order, one a node */
-    bool (*talks)(const void *context, int node, int peer);
+    const uint32_t *addresses;                              /* IPv4 in host byte order, one a node */
+    const char *const *names;                               /* one a node, for sentences; NULL: their numbers */
+    bool (*talks)(const void *context, int node, int peer); /* NULL: all pairs */
     const void *talks_context;
     uint64_t token; /* the same on all nodes of a trial */
     uint32_t cell;
@@ -75,6 +76,9 @@ void transport_connect(struct transport *transport, unsigned hello_flags);
 unsigned transport_hello_of(const struct transport *transport, int peer);
 /* Starts reading messages. */
 int transport_start(struct transport *transport, struct err *err);
+bool transport_connected(const struct transport *transport, int peer);
+/* Closes the connection with a peer that will not go on, as if it had broken. */
+void transport_give_up(struct transport *transport, int peer);
 /* Takes a connected, non-blocking socket as the connection to this peer: for tests, instead of transport_connect(). */
 void transport_attach(struct transport *transport, int peer, int fd, unsigned hello_flags);
 
@@ -88,6 +92,8 @@ const struct message *transport_receiving(const struct transport *transport, int
 /* The rest of the message that is being read goes to `into` instead (NULL: is dropped); what has come already is moved there. */
 void transport_redirect(struct transport *transport, int peer, void *into);
 uint64_t transport_retransmits(const struct transport *transport); /* TCP_INFO, all connections */
+/* All but at_ns; one system call a connection. */
+void transport_sample(const struct transport *transport, struct sample_record *sample);
 
 enum { TRANSPORT_QUEUE = 1024 }; /* messages waiting for one peer */
 

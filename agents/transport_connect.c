@@ -32,6 +32,15 @@ static const char *address_text(const struct transport *transport, int node, cha
     return inet_ntop(AF_INET, &address, text, INET_ADDRSTRLEN);
 }
 
+/* What a sentence calls a node. */
+static const char *node_text(const struct transport *transport, int node, char number[static UNITS_TEXT_BYTES])
+{
+    if (transport->options.names)
+        return transport->options.names[node];
+    snprintf(number, UNITS_TEXT_BYTES, "%d", node);
+    return number;
+}
+
 static int open_listener(const struct transport_options *options, int *fd, struct err *err)
 {
     struct sockaddr_in address = socket_address(options->addresses[options->node], options->port);
@@ -42,6 +51,7 @@ static int open_listener(const struct transport_options *options, int *fd, struc
         return err_set_errno(err, ERR_HOST, errno, "cannot create a TCP socket");
     int on = 1;
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    setsockopt(listener, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)); /* the network may still be in the making */
     if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot listen on %s port %u", text, options->port);
     if (listen(listener, SOMAXCONN) < 0)
@@ -59,12 +69,12 @@ struct transport *transport_new(const struct transport_options *options, struct 
     transport->options = *options;
     transport->listen_fd = steal_fd(&listener);
     transport->waste = arena_alloc(options->arena, WASTE_BYTES);
-    transport->connections = arena_new_array(options->arena, struct connection, (size_t)options->node_count);
+    transport->connections = arena_new_array(options->arena, struct connection *, (size_t)options->node_count);
     for (int i = 0; i < options->node_count; i++) {
-        transport->connections[i].transport = transport;
-        transport->connections[i].peer = i;
-        transport->connections[i].fd = -1;
-        transport->expected += i != options->node && options->talks && options->talks(options->talks_context, options->node, i);
+        bool peer = i != options->node && (!options->talks || options->talks(options->talks_context, options->node, i));
+        transport->connections[i] = peer ? arena_new_object(options->arena, struct connection) : &transport->nobody;
+        *transport->connections[i] = (struct connection){.transport = transport, .peer = peer ? i : -1, .fd = -1};
+        transport->expected += peer;
     }
     transport->greeting_count = transport->expected + STRAYS;
     transport->greetings = arena_new_array(options->arena, struct greeting, (size_t)transport->greeting_count);
@@ -101,7 +111,7 @@ void transport_free(struct transport *transport)
     stop_connecting(transport);
     close_fd(&transport->listen_fd);
     for (int i = 0; i < transport->options.node_count; i++) {
-        struct connection *connection = &transport->connections[i];
+        struct connection *connection = transport->connections[i];
         if (connection->watch)
             loop_unwatch(connection->watch);
         connection->watch = NULL;
@@ -120,10 +130,10 @@ static void fail(struct transport *transport, const struct err *reason)
 
 static void fail_peer(struct transport *transport, int peer, const char *doing, int error)
 {
-    char text[INET_ADDRSTRLEN];
+    char number[UNITS_TEXT_BYTES], text[INET_ADDRSTRLEN];
     struct err reason;
-    err_set_errno(&reason, ERR_TRIAL, error, "%s node %d (%s port %u) failed", doing, peer, address_text(transport, peer, text),
-                  transport->options.port);
+    err_set_errno(&reason, ERR_TRIAL, error, "%s node %s (%s port %u) failed", doing, node_text(transport, peer, number),
+                  address_text(transport, peer, text), transport->options.port);
     fail(transport, &reason);
 }
 
@@ -142,14 +152,15 @@ static void on_deadline(void *context, int64_t deadline_ns)
     const struct transport_options *options = &transport->options;
     int missing = -1, count = 0;
     for (int i = 0; i < options->node_count; i++) {
-        if (i == options->node || transport->connections[i].fd >= 0 || !options->talks(options->talks_context, options->node, i))
+        if (transport->connections[i] == &transport->nobody || transport->connections[i]->fd >= 0)
             continue;
         missing = count++ == 0 ? i : missing;
     }
-    char limit[UNITS_TEXT_BYTES], text[INET_ADDRSTRLEN];
+    char limit[UNITS_TEXT_BYTES], number[UNITS_TEXT_BYTES], text[INET_ADDRSTRLEN];
     struct err reason;
-    err_set(&reason, ERR_TRIAL, "no connection with %d of %d peers within %s, node %d (%s port %u) first among them", count,
-            transport->expected, units_show_time(limit, sizeof(limit), (double)options->connect_ns), missing,
+    err_set(&reason, ERR_TRIAL, "no connection with %d of %d peer%s within %s, node %s (%s port %u) first among them", count,
+            transport->expected, units_plural(transport->expected),
+            units_show_time(limit, sizeof(limit), (double)options->connect_ns), node_text(transport, missing, number),
             address_text(transport, missing, text), options->port);
     fail(transport, &reason);
 }
@@ -178,9 +189,9 @@ static int check_hello(const struct greeting *greeting, const struct transport_h
         return err_set(err, ERR_TRIAL, "node %d answered as node %u", greeting->peer, hello->node);
     if (greeting->peer < 0 && hello->node >= (uint32_t)options->node)
         return err_set(err, ERR_TRIAL, "node %u called node %d; of two nodes the lower index calls", hello->node, options->node);
-    if (!options->talks(options->talks_context, options->node, (int)hello->node))
+    if (transport->connections[hello->node] == &transport->nobody)
         return err_set(err, ERR_TRIAL, "node %u called, with which this scheme exchanges nothing", hello->node);
-    if (transport->connections[hello->node].fd >= 0)
+    if (transport->connections[hello->node]->fd >= 0)
         return err_set(err, ERR_TRIAL, "node %u called a second time", hello->node);
     return 0;
 }
@@ -329,7 +340,7 @@ void transport_connect(struct transport *transport, unsigned hello_flags)
         return;
     }
     for (int peer = options->node + 1; peer < options->node_count; peer++)
-        if (options->talks(options->talks_context, options->node, peer) && !call(transport, peer))
+        if (transport->connections[peer] != &transport->nobody && !call(transport, peer))
             return;
     check_complete(transport); /* a node that talks to nobody */
 }

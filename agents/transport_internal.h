@@ -35,7 +35,7 @@ struct connection {
     int64_t begin_ns, read_ns;
     bool begun; /* a first byte of the next header has come, at begin_ns */
     size_t staged_begin, staged_end;
-    uint8_t staged[STAGED_BYTES];
+    uint8_t *staged; /* STAGED_BYTES, once attached */
 
     /* Sending: a ring. */
     uint32_t send_sequence;
@@ -59,7 +59,10 @@ struct transport {
     int listen_fd;
     struct watch *listen_watch;
     struct timer *deadline;
-    struct connection *connections; /* one a node; most have fd -1 in sparse schemes */
+    /* One a node. Nodes with which the scheme does not talk share `nobody`, which is never attached: memory grows with the peers,
+     * not with the network. */
+    struct connection **connections;
+    struct connection nobody;
     struct greeting *greetings;
     int greeting_count;
     int expected, up;

@@ -36,22 +36,50 @@ void transport_unwant(struct connection *connection, uint32_t events)
 
 /* ---- the end of a connection ---- */
 
+static bool socket_info(int fd, struct tcp_info *info)
+{
+    socklen_t length = sizeof(*info);
+    memset(info, 0, sizeof(*info));
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &length) == 0;
+}
+
 static uint64_t socket_retransmits(int fd)
 {
     struct tcp_info info;
-    socklen_t length = sizeof(info);
-    memset(&info, 0, sizeof(info));
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_total_retrans : 0;
+    return socket_info(fd, &info) ? info.tcpi_total_retrans : 0;
 }
 
 uint64_t transport_retransmits(const struct transport *transport)
 {
     uint64_t total = 0;
     for (int i = 0; i < transport->options.node_count; i++) {
-        const struct connection *connection = &transport->connections[i];
+        const struct connection *connection = transport->connections[i];
         total += connection->fd >= 0 ? socket_retransmits(connection->fd) : connection->retransmits;
     }
     return total;
+}
+
+void transport_sample(const struct transport *transport, struct sample_record *sample)
+{
+    *sample = (struct sample_record){0};
+    for (int i = 0; i < transport->options.node_count; i++) {
+        const struct connection *connection = transport->connections[i];
+        struct tcp_info info;
+        int64_t round_trip_ns;
+        if (connection->fd < 0 || !socket_info(connection->fd, &info)) {
+            sample->retransmits += connection->retransmits;
+            continue;
+        }
+        sample->retransmits += info.tcpi_total_retrans;
+        sample->unacknowledged_segments += info.tcpi_unacked;
+        if (sample->connections++ == 0 || info.tcpi_snd_cwnd < sample->window_least_segments)
+            sample->window_least_segments = info.tcpi_snd_cwnd;
+        if (info.tcpi_snd_cwnd > sample->window_most_segments)
+            sample->window_most_segments = info.tcpi_snd_cwnd;
+        round_trip_ns = (int64_t)info.tcpi_rtt * NS_PER_US;
+        if (round_trip_ns > sample->round_trip_most_ns)
+            sample->round_trip_most_ns = round_trip_ns;
+    }
 }
 
 /* By value: the slot of the queue it came from may be used again from within on_taken(). */
@@ -87,6 +115,18 @@ void transport_lose_errno(struct connection *connection, int error, const char *
     struct err reason;
     err_set_errno(&reason, ERR_TRIAL, error, "%s", doing);
     transport_lose(connection, false, &reason);
+}
+
+bool transport_connected(const struct transport *transport, int peer)
+{
+    return transport->connections[peer]->fd >= 0;
+}
+
+void transport_give_up(struct transport *transport, int peer)
+{
+    struct err reason;
+    err_set(&reason, ERR_TRIAL, "it was given up");
+    transport_lose(transport->connections[peer], false, &reason);
 }
 
 /* ---- sending ---- */
@@ -165,7 +205,7 @@ void transport_flush(struct connection *connection)
 bool transport_send(struct transport *transport, int peer, const struct message_header *header, const void *bytes, size_t length,
                     void *cookie)
 {
-    struct connection *connection = &transport->connections[peer];
+    struct connection *connection = transport->connections[peer];
     struct outgoing outgoing = {
         .taken = {.peer = peer, .header = *header, .length = length, .cookie = cookie, .begin_ns = clock_now_ns()},
         .payload = bytes,

@@ -97,7 +97,7 @@ static int prepare_real(struct workload *workload, struct err *err)
     struct rng rng = rng_stream(options->seed, 0, RNG_ALL_NODES, RNG_MODEL);
     model_initialise(workload->model, &rng, workload->initial);
     workload->validation_count = choose_validation(workload);
-    if (worker)
+    if (worker && !options->unmeasured)
         workload->gradient_ns = measure_gradient(workload);
     return 0;
 }
@@ -129,6 +129,12 @@ void workload_free(struct workload *workload)
     dataset_release(&workload->train);
     dataset_release(&workload->test);
     arena_cleanup(&workload->shard_arena);
+}
+
+void workload_become(struct workload *workload, enum node_role role, int role_index)
+{
+    workload->options.role = role;
+    workload->options.role_index = role_index;
 }
 
 size_t workload_parameter_count(const struct workload *workload)

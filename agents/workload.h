@@ -19,13 +19,18 @@ struct workload_options {
     int workers;
     enum node_role role;
     int role_index;
-    int dataset_fd; /* of dataset_export(); 0: read settings->dataset_path */
-    bool blas;      /* load OpenBLAS: false where results must be equal to the bit on every machine */
+    int dataset_fd;  /* of dataset_export(); 0: read settings->dataset_path */
+    bool blas;       /* load OpenBLAS: false where results must be equal to the bit on every machine */
+    bool unmeasured; /* do not measure how long a gradient takes here */
     struct arena *arena;
 };
 /* Loads the data and, for real gradients, measures one: everything that takes long. */
 struct workload *workload_new(const struct workload_options *options, struct err *err);
 void workload_free(struct workload *workload); /* unmaps the data; NULL allowed */
+/* The workload of a worker stands for another node of the same trial from now on: for a world that has all nodes in one process. */
+void workload_become(struct workload *workload, enum node_role role, int role_index);
+/* Synthetic: gradients have so many floats from now on. What was filled and checked before is forgotten; checks count on. */
+void workload_resize(struct workload *workload, size_t parameter_count);
 
 size_t workload_parameter_count(const struct workload *workload);
 bool workload_real(const struct workload *workload);                  /* gradients are computed */

@@ -35,6 +35,15 @@ void workload_fill(struct workload *workload, const struct task *task)
     workload->filled = task->gradient;
 }
 
+void workload_resize(struct workload *workload, size_t parameter_count)
+{
+    workload->parameter_count = parameter_count;
+    workload->filled = NULL;
+    workload->last_sum = NULL;
+    workload->last_check = (struct synthetic_check){0};
+    workload->range_count = 0;
+}
+
 /* ---- checks ---- */
 
 static bool conclude(struct workload *workload, const struct synthetic_check *check, const struct synthetic_result *result,

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum { PAYLOAD_VECTORS = 4, SENT_NOTES = 1024 };
-#define PAYLOAD_LEAST (UINT64_C(64) << 20) /* a message may always be this long */
+enum { SENT_NOTES = 1024 };
 
 /* ---- operations ---- */
 
@@ -20,7 +19,7 @@ static int64_t now(struct node *node)
 
 static void *alloc(struct node *node, size_t bytes)
 {
-    return touched_alloc(emulated_of(node)->options.arena, bytes);
+    return touched_alloc(emulated_of(node)->size_arena, bytes);
 }
 
 static struct buffer *get_buffer(struct node *node, size_t bytes)
@@ -64,8 +63,10 @@ static int new_timer(struct node *node)
         return 0;
     }
     struct node_timer *timer = &emulated->timers[emulated->timer_count];
-    *timer = (struct node_timer){.emulated = emulated, .number = emulated->timer_count++};
-    timer->timer = loop_timer(emulated->options.loop, on_timer, timer);
+    struct timer *kept = timer->timer; /* of the message size before */
+    *timer = (struct node_timer){.emulated = emulated, .number = emulated->timer_count++, .timer = kept};
+    if (!kept)
+        timer->timer = loop_timer(emulated->options.loop, on_timer, timer);
     return timer->number;
 }
 
@@ -122,6 +123,13 @@ static void dequantise(struct node *node, int bits, const void *in, size_t count
     vector_dequantise(bits, in, count, out);
 }
 
+static bool arithmetic(struct node *node, double floats)
+{
+    (void)node;
+    (void)floats;
+    return true;
+}
+
 static void update(struct node *node, float *model, const float *sum, int contributors, size_t first, size_t count, uint64_t step)
 {
     struct emulated *emulated = emulated_of(node);
@@ -133,7 +141,7 @@ static void update(struct node *node, float *model, const float *sum, int contri
         return;
     }
     if (model) {
-        vector_axpy(model + first, -(float)(setup->learning_rate / contributors), sum + first, count);
+        optimiser_step(&emulated->optimiser, model, sum, contributors, first, count, step);
         return;
     }
     unsigned flags = setup->scheme->flags;
@@ -142,22 +150,33 @@ static void update(struct node *node, float *model, const float *sum, int contri
         .contributors = contributors,
         .step = step,
         .all_once = contributors == setup->workers && !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
-        .same_step = !(flags & SCHEME_ASYNCHRONOUS),
+        .same_step = !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
+        .approximate = scheme_approximates(setup),
     };
     char sentence[512];
+    buffer_pool_keep(&emulated->pool, sum); /* it is checked once more, to the last element, when the rounds are over */
     if (!workload_check(emulated->options.workload, &check, sum, first, count, sentence, sizeof(sentence)))
         emulated_fail(emulated, "node %d: %s", node->index, sentence);
 }
 
 static void span(struct node *node, enum span_kind kind, uint64_t round, int64_t begin_ns, int64_t end_ns, int peer, uint64_t bytes)
 {
-    struct span_record record = {.round = (uint32_t)round,
+    struct emulated *emulated = emulated_of(node);
+    struct span_record record = {.round = (uint32_t)emulated_round_of(emulated, round),
                                  .kind = kind,
                                  .peer = peer < 0 ? NO_PEER : (uint32_t)peer,
                                  .begin_ns = begin_ns,
                                  .end_ns = end_ns,
                                  .bytes = bytes};
-    recorder_span(emulated_of(node)->options.recorder, &record);
+    recorder_span(emulated->options.recorder, &record);
+}
+
+static void gradient(struct node *node, const struct gradient_record *record)
+{
+    struct emulated *emulated = emulated_of(node);
+    struct gradient_record counted = *record;
+    counted.round = (uint32_t)emulated_round_of(emulated, record->round);
+    recorder_gradient(emulated->options.recorder, &counted);
 }
 
 static void snapshot_if_due(struct emulated *emulated, uint64_t rounds_done, int64_t at_ns)
@@ -174,13 +193,14 @@ static void round_finished(struct node *node, uint64_t round)
     struct emulated *emulated = emulated_of(node);
     struct recorder *recorder = emulated->options.recorder;
     int64_t held_ns = now(node);
-    if (!recorder_round(recorder, round, held_ns)) {
+    const uint64_t counted = recorder->first_round + round;
+    if (!recorder_round(recorder, counted, held_ns)) {
         emulated_fail(emulated, "scheme '%s' finished round %llu on node %d, where round %u of %u was due", emulated->scheme->name,
-                      (unsigned long long)round, node->index, recorder->round_count, recorder->options.rounds);
+                      (unsigned long long)counted, node->index, recorder->next_round, recorder->options.rounds);
         return;
     }
-    snapshot_if_due(emulated, round + 1, held_ns);
-    emulated->options.events->round_finished(emulated->options.context, round + 1);
+    snapshot_if_due(emulated, counted + 1, held_ns);
+    emulated->options.events->round_finished(emulated->options.context, counted + 1);
 }
 
 static void finished(struct node *node)
@@ -229,8 +249,10 @@ static const struct world world_emulated = {
     .dot = dot,
     .quantise = quantise,
     .dequantise = dequantise,
+    .arithmetic = arithmetic,
     .update = update,
     .span = span,
+    .gradient = gradient,
     .round_finished = round_finished,
     .finished = finished,
     .fail = fail,
@@ -239,11 +261,6 @@ static const struct world world_emulated = {
 };
 
 /* ---- life ---- */
-
-static bool talks(const void *context, int node, int peer)
-{
-    return scheme_talks(context, node, peer);
-}
 
 struct emulated *emulated_new(const struct emulated_options *options, struct err *err)
 {
@@ -256,20 +273,19 @@ struct emulated *emulated_new(const struct emulated_options *options, struct err
                                    .setup = setup,
                                    .index = options->index,
                                    .role = worker ? ROLE_WORKER : ROLE_SERVER,
-                                   .role_index = worker ? options->index : options->index - setup->workers,
-                                   .state = arena_alloc(options->arena, setup->scheme->state_bytes)};
-    emulated->pool.arena = options->arena;
+                                   .role_index = worker ? options->index : options->index - setup->workers};
+    emulated->optimiser.settings = options->optimiser;
+    if (options->optimiser.momentum != 0 && workload_real(options->workload))
+        emulated->optimiser.velocity = touched_alloc(options->arena, setup->parameter_count * sizeof(float));
     emulated->inboxes = arena_new_array(options->arena, struct inbox, (size_t)setup->nodes);
     emulated->sent_capacity = SENT_NOTES; /* before the rounds; it grows only where a scheme sends more than that in one callback */
-    emulated->sent = arena_new_array(options->arena, struct buffer *, SENT_NOTES);
+    emulated->sent = arena_new_array(options->arena, struct sent, SENT_NOTES);
     struct transport_options transport = options->transport;
     transport.loop = options->loop;
     transport.arena = options->arena;
-    transport.talks = talks;
-    transport.talks_context = setup;
-    transport.payload_max = PAYLOAD_VECTORS * setup->parameter_count * sizeof(float);
-    if (transport.payload_max < PAYLOAD_LEAST)
-        transport.payload_max = PAYLOAD_LEAST;
+    transport.talks = emulated_talks;
+    transport.talks_context = emulated;
+    transport.payload_max = emulated_longest_message(options);
     transport.events = &emulated_transport_events;
     transport.context = emulated;
     emulated->transport = transport_new(&transport, err);
@@ -280,8 +296,7 @@ struct emulated *emulated_new(const struct emulated_options *options, struct err
         transport_free(emulated->transport);
         return NULL;
     }
-    if (setup->scheme->prepare_node)
-        setup->scheme->prepare_node(&emulated->node);
+    emulated_prepare(emulated);
     return emulated;
 }
 
@@ -291,6 +306,7 @@ void emulated_free(struct emulated *emulated)
         return;
     emulated_compute_free(emulated->compute);
     transport_free(emulated->transport);
+    arena_cleanup(&emulated->size_arena);
 }
 
 int emulated_start_thread(struct emulated *emulated, struct err *err)
@@ -321,17 +337,25 @@ static void on_start(void *context, int64_t deadline_ns)
     (void)deadline_ns;
     struct emulated *emulated = context;
     struct err err;
+    bool reading = emulated->reading;
+    emulated->started = emulated->reading = true;
     emulated_enter(emulated);
     emulated->scheme->start(&emulated->node);
     emulated_leave(emulated);
-    if (!emulated->failed && transport_start(emulated->transport, &err) < 0)
+    if (emulated->failed)
+        return;
+    if (reading)
+        emulated_open_size(emulated);
+    else if (transport_start(emulated->transport, &err) < 0)
         emulated_fail(emulated, "%s", err.text);
 }
 
 void emulated_start(struct emulated *emulated, int64_t start_ns)
 {
-    emulated->start_ns = start_ns;
-    emulated->start_timer = loop_timer(emulated->options.loop, on_start, emulated);
+    if (!emulated->start_timer) {
+        emulated->start_ns = start_ns;
+        emulated->start_timer = loop_timer(emulated->options.loop, on_start, emulated);
+    }
     loop_arm(emulated->start_timer, start_ns);
 }
 
@@ -349,7 +373,7 @@ void emulated_stop(struct emulated *emulated)
 
 uint64_t emulated_rounds_done(const struct emulated *emulated)
 {
-    return emulated->options.recorder->round_count;
+    return emulated->options.recorder->next_round;
 }
 
 void emulated_counters(const struct emulated *emulated, struct node_counters *counters)
