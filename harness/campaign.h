@@ -15,8 +15,16 @@ struct text;
 /* Reads and checks the whole file; every error is ERR_USAGE and starts with "path:line:column: ". `path` is used in messages
  * only. */
 int campaign_parse(const char *path, const char *text, size_t length, struct arena *arena, struct plan *plan, struct err *err);
-/* The same from a file; a file that cannot be read is ERR_USAGE too. seed_override may be NULL. */
-int campaign_load(const char *path, const uint64_t *seed_override, struct arena *arena, struct plan *plan, struct err *err);
+/* What takes the place of the file's own settings. */
+#define CAMPAIGN_BOTH_WORLDS "both"
+extern const char *const campaign_world_choices[]; /* of the option --world: the worlds, then both; ends with NULL */
+struct campaign_overrides {
+    const uint64_t *seed; /* NULL: the file's */
+    const char *world;    /* a world, or "both": every cell in each world; NULL: the file's */
+};
+/* The same from a file; a file that cannot be read is ERR_USAGE too. overrides may be NULL. */
+int campaign_load(const char *path, const struct campaign_overrides *overrides, struct arena *arena, struct plan *plan,
+                  struct err *err);
 
 /* The effective settings of a cell, one "key: value" line a field, in a form that campaign_parse() reads back. Stored with every
  * cell. */

@@ -10,7 +10,7 @@ void campaign_dump(const struct settings *settings, struct text *out)
     for (int i = 0; i < campaign_field_count; i++) {
         const struct campaign_field *field = &campaign_fields[i];
         cleanup(text_free) struct text value = {0};
-        if (campaign_field_operations(field)->spell(field, settings, &value))
+        if (campaign_field_used(field, settings) && campaign_field_operations(field)->spell(field, settings, &value))
             text_printf(out, "%s: %s\n", field->path, value.bytes);
     }
 }

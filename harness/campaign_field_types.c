@@ -205,12 +205,18 @@ static const struct field_operations *operations_of(enum field_type type)
         [FIELD_DISTRIBUTION] = &campaign_distribution_operations,
         [FIELD_SLOW] = &campaign_slow_operations,
         [FIELD_LAYERS] = &campaign_layers_operations,
+        [FIELD_SIZES] = &campaign_sizes_operations,
         [FIELD_JITTER_TABLE] = &campaign_jitter_table_operations,
         [FIELD_LINK] = &campaign_link_operations,
         [FIELD_OVERRIDES] = &campaign_overrides_operations,
         [FIELD_NAMES] = &campaign_names_operations,
         [FIELD_GRAPH_LINKS] = &campaign_links_operations,
         [FIELD_MATRIX] = &campaign_matrix_operations,
+        [FIELD_CAPTURE] = &campaign_capture_operations,
+        [FIELD_COMMAND] = &campaign_command_operations,
+        [FIELD_EVENTS] = &campaign_events_operations,
+        [FIELD_TRAFFIC] = &campaign_traffic_operations,
+        [FIELD_CPU_LIMITS] = &campaign_cpu_limits_operations,
     };
     static_assert(sizeof(table) / sizeof(table[0]) == FIELD_TYPE_COUNT, "one row a type");
     return table[type];

@@ -162,6 +162,13 @@ const struct field_operations campaign_links_operations = {
     .read = read_links, .spell = spell_links, .allowed = allowed_links, .schema = schema_links, .composite = true};
 
 /* ---- matrices: by the field's rule ---- */
+
+/* From a site to itself there is no link: 0 there is no value of the rule. */
+static bool is_nothing(const struct value_rule *rule, const struct yaml_value *cell, bool diagonal)
+{
+    return diagonal && rule->zero && cell->shape == YAML_SHAPE_SCALAR && strcmp(cell->text, "0") == 0;
+}
+
 static int read_matrix(const struct reader *reader, const struct campaign_field *field, const struct yaml_value *value,
                        const char *key, struct settings *settings)
 {
@@ -173,8 +180,9 @@ static int read_matrix(const struct reader *reader, const struct campaign_field 
     for (const struct yaml_value *row = value->first; row && status == 0; row = row->next) {
         if (row->shape != YAML_SHAPE_LIST || row->count != value->count)
             return campaign_fail(reader, row, key, "a row of %d values is needed, one a site", value->count);
-        for (const struct yaml_value *cell = row->first; cell && status == 0; cell = cell->next)
-            status = campaign_read_value(reader, cell, key, &field->rule, next++);
+        for (const struct yaml_value *cell = row->first; cell && status == 0; cell = cell->next, next++)
+            if (!is_nothing(&field->rule, cell, (next - cells) % (value->count + 1) == 0))
+                status = campaign_read_value(reader, cell, key, &field->rule, next);
     }
     struct site_matrix matrix = {.cells = cells, .size = value->count};
     if (status == 0)
@@ -207,7 +215,14 @@ static void schema_matrix(const struct campaign_field *field, struct json *json)
     json_begin_object(json, "items");
     json_string(json, "type", "array");
     json_begin_object(json, "items");
+    json_begin_array(json, "anyOf");
+    json_begin_object(json, NULL);
+    json_integer(json, "const", 0); /* on the diagonal */
+    json_end_object(json);
+    json_begin_object(json, NULL);
     campaign_schema_value(&field->rule, json);
+    json_end_object(json);
+    json_end_array(json);
     json_end_object(json);
     json_end_object(json);
 }

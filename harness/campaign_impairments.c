@@ -1,41 +1,18 @@
 /* campaign_impairments.c: a link's impairments in a campaign file: the jitter table, and what several of these fields decide
  * together. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "campaign_internal.h"
+#include "harness/input_file.h"
 #include "netem/impairment.h"
 #include "yaml_document.h"
 
 /* ---- the table ---- */
 enum { TABLE_FILE_MOST = 1 << 20 };
-
-static int read_table_file(const char *path, struct text *out, struct err *err)
-{
-    cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
-    struct stat about;
-    if (fd < 0 || fstat(fd, &about) < 0)
-        return err_set_errno(err, ERR_USAGE, errno, "cannot open the table '%s'", path);
-    if (!S_ISREG(about.st_mode) || about.st_size > TABLE_FILE_MOST)
-        return err_set(err, ERR_USAGE, "the table '%s' is not a file of at most 1 MiB", path);
-    char buffer[16384];
-    ssize_t got;
-    while (out->length <= TABLE_FILE_MOST && (got = read(fd, buffer, sizeof(buffer))) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_set_errno(err, ERR_USAGE, errno, "cannot read the table '%s'", path);
-        text_add_bytes(out, buffer, (size_t)got);
-    }
-    return 0;
-}
 
 static int read_jitter_table(const struct reader *reader, const struct campaign_field *field, const struct yaml_value *value,
                              const char *key, struct settings *settings)
@@ -48,7 +25,7 @@ static int read_jitter_table(const struct reader *reader, const struct campaign_
                              field->length_max);
     cleanup(text_free) struct text text = {0};
     struct err err;
-    status = read_table_file(value->text, &text, &err);
+    status = input_file_read(value->text, "table", TABLE_FILE_MOST, &text, &err);
     if (status < 0)
         return campaign_fail(reader, value, key, "%s", err.text);
     int16_t *entries = arena_new_array(reader->arena, int16_t, IMPAIRMENT_TABLE_MOST);
@@ -91,18 +68,18 @@ const struct field_operations campaign_jitter_table_operations = {
 /* ---- what goes together ---- */
 #define LINK "topology.link."
 
-static int fail(const struct impairment_check *check, const char *path, const char *otherwise, const char *sentence)
+static int fail(const struct cell_view *check, const char *path, const char *otherwise, const char *sentence)
 {
     return campaign_fail(&check->reading->reader, check->at(check->context, path, otherwise), path, "%s", sentence);
 }
 
 /* A field that may be 0 in some cells takes what depends on it along: only where it is 0 everywhere the other has no use. */
-static bool never(const struct impairment_check *check, const char *path, double value)
+static bool never(const struct cell_view *check, const char *path, double value)
 {
     return value == 0 && !matrix_sweeps(check->reading, campaign_field_find(path), false);
 }
 
-static int check_jitter(const struct impairment_check *check)
+static int check_jitter(const struct cell_view *check)
 {
     const struct link_settings *link = &check->settings->link;
     const struct impairments *asked = &link->impairments;
@@ -121,7 +98,7 @@ static int check_jitter(const struct impairment_check *check)
     return 0;
 }
 
-static int check_loss(const struct impairment_check *check)
+static int check_loss(const struct cell_view *check)
 {
     const struct impairments *asked = &check->settings->link.impairments;
     const struct gilbert_elliott *bursts = &asked->gilbert_elliott;
@@ -157,7 +134,7 @@ static void take_out_unused(struct link_settings *link)
         link->framing = FRAMING_L2;
 }
 
-int campaign_check_impairments(const struct impairment_check *check)
+int campaign_check_impairments(const struct cell_view *check)
 {
     const struct link_settings *link = &check->settings->link;
     if (link->impairments.reorder > 0 && link->delay_ns == 0 && link->impairments.jitter_ns == 0)

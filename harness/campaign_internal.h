@@ -13,6 +13,7 @@ struct arena;
 struct err;
 struct json;
 struct text;
+struct trace_cache;
 struct yaml_value;
 
 /* ---- reading: where errors go ---- */
@@ -20,7 +21,8 @@ struct reader {
     const char *file;
     struct arena *arena;
     struct err *err;
-    const char *cell; /* label of the cell under check, NULL: none; messages name it */
+    const char *cell;            /* label of the cell under check, NULL: none; messages name it */
+    struct trace_cache **traces; /* files that events follow, read once for all cells */
 };
 /* "file:line:column: key: sentence"; `key` may be NULL. Returns -ERR_USAGE. */
 int campaign_fail(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
@@ -32,6 +34,11 @@ int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, 
 const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count);
 /* Refuses lists, mappings and nulls where one value is needed. */
 int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key);
+/* A node, a link or an index, in the arena; whether a network has it is another question. */
+int campaign_read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name);
+/* Refuses the child's key, with the nearest of those that are known, and all of them. */
+int campaign_unknown_key(const struct reader *reader, const struct yaml_value *child, const char *key, const char *const *keys,
+                         size_t count);
 
 /* ---- single values (campaign_values.c): one row a type, used by fields, scheme parameters and distributions alike ---- */
 enum value_type {
@@ -54,7 +61,6 @@ struct value_rule {
     int choice_count;           /* how many of them a campaign may name; 0: all */
     const char *refused;        /* what to say about the others */
     const char *zero;           /* a word for the value 0, which may lie below the minimum: "unlimited", "auto"; NULL: none */
-    bool bare_zero;             /* with `zero`: a plain 0 means the same */
     const char *example;        /* NULL: none */
 };
 int campaign_read_value(const struct reader *reader, const struct yaml_value *value, const char *key, const struct value_rule *rule,
@@ -74,14 +80,22 @@ enum field_type {
     FIELD_DISTRIBUTION,
     FIELD_SLOW,
     FIELD_LAYERS,
+    FIELD_SIZES,
     FIELD_JITTER_TABLE,
     FIELD_LINK,
     FIELD_OVERRIDES,
     FIELD_NAMES,
     FIELD_GRAPH_LINKS,
     FIELD_MATRIX,
+    FIELD_CAPTURE,
+    FIELD_COMMAND,
+    FIELD_EVENTS,
+    FIELD_TRAFFIC,
+    FIELD_CPU_LIMITS,
     FIELD_TYPE_COUNT
 };
+#define CAMPAIGN_BIT(kind) (1u << (kind))                                  /* of a field's `models` and `shapes` */
+enum campaign_carriers { CARRIED_BY_AGENTS = 1, CARRIED_BY_PROGRAMS = 2 }; /* what runs on a cell's nodes */
 enum field_store { STORE_INT, STORE_ENUM, STORE_INT64, STORE_UINT64, STORE_DOUBLE, STORE_BOOL, STORE_STRING, STORE_SPECIAL };
 struct campaign_field {
     const char *path; /* dotted */
@@ -96,6 +110,7 @@ struct campaign_field {
     bool required, fixed; /* fixed: one value for the whole campaign, not to be swept */
     unsigned models;      /* bit set of the models that use the field; 0: all */
     unsigned shapes;      /* likewise, of topology shapes */
+    unsigned carriers;    /* likewise, enum campaign_carriers */
     const char *help;
 };
 extern const struct campaign_field campaign_fields[];
@@ -127,7 +142,11 @@ bool campaign_field_is_name_key(const char *key); /* of any type's composite val
 /* The rows of campaign_special.c and campaign_scheme.c. */
 extern const struct field_operations campaign_scheme_operations, campaign_distribution_operations, campaign_slow_operations,
     campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations,
-    campaign_names_operations, campaign_links_operations, campaign_matrix_operations;
+    campaign_names_operations, campaign_links_operations, campaign_matrix_operations, campaign_command_operations,
+    campaign_events_operations, campaign_capture_operations, campaign_traffic_operations, campaign_cpu_limits_operations,
+    campaign_sizes_operations;
+/* Whether this value of the field `scheme` means workload.exec (campaign_scheme.c). */
+bool campaign_scheme_is_outside(const struct yaml_value *value);
 /* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys
  * ---- */
 int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,
@@ -136,7 +155,7 @@ void campaign_spell_link_change(const struct link_change *change, const char *co
 void campaign_schema_link(bool with_back, struct json *json); /* members of open properties */
 
 /* ---- a campaign while it is read ---- */
-enum { AXES_MAX = 32, CELLS_MAX = 10000, TRIALS_MAX = 1000000 };
+enum { AXES_MAX = 32, ARMS_MAX = 16, CELLS_MAX = 10000, TRIALS_MAX = 1000000 };
 struct axis {
     const struct campaign_field *field;
     const char *path; /* in full; longer than field->path when a part of a composite value is swept */
@@ -145,6 +164,16 @@ struct axis {
     const struct yaml_value **values;
     const char **texts; /* as written */
     int count;
+    bool replaces; /* an arm's: takes the place of what is set */
+};
+struct arm_setting { /* one line of an arm's `settings`, or its `exec`: an axis with one value */
+    struct axis axis;
+    const struct yaml_value *value;
+};
+struct arm_reading {
+    struct arm arm;
+    const struct arm_setting *settings;
+    int setting_count;
 };
 struct reading {
     struct reader reader;
@@ -153,24 +182,39 @@ struct reading {
     struct settings base;             /* defaults and placed values */
     struct axis axes[AXES_MAX];
     int axis_count;
+    const struct arm_reading *arms;
+    int arm_count;
+    const struct arm_reading *arm; /* of the cell that is being made */
+    bool only_outside;             /* no cell has a scheme of ours: all run workload.exec */
 };
 /* matrix.c. First the axes are read, then, once `base` is filled in, their values are checked, then they are combined. */
 int matrix_read_axes(struct reading *reading, const struct yaml_value *matrix);
 int matrix_check_values(struct reading *reading);
 int matrix_expand(struct reading *reading, const struct cell **cells, int *cell_count);
 bool matrix_sweeps(const struct reading *reading, const struct campaign_field *field, bool parts_only);
+/* The field, or the part of one, that a list's dotted key names; `key` begins messages. */
+int matrix_find_field(const struct reading *reading, const struct yaml_value *value, const char *key, struct axis *axis);
+/* campaign_arms.c: the arms under comparison; after matrix_read_axes(). */
+int campaign_read_arms(struct reading *reading, const struct yaml_value *list);
+int campaign_check_arms(const struct reading *reading, const struct yaml_value *list, const struct cell *cells, int cell_count);
+bool campaign_arm_sets(const struct arm_reading *arm, const struct campaign_field *field); /* NULL: no arm, nothing */
+bool campaign_arms_all_set(const struct reading *reading, const struct campaign_field *field);
+void campaign_schema_arms(struct json *json);
 /* campaign_check.c: everything that more than one field decides. `values` has the cell's value of each field, NULL: the default. */
 int campaign_check_cell(const struct reading *reading, const struct yaml_value *const *values, struct settings *settings);
 int campaign_check_whole(const struct reading *reading, const struct cell *cells, int cell_count);
-/* campaign_impairments.c: what the impairments of a link decide together. `at` is where a field's value stands. */
-struct impairment_check {
+/* A cell as its checks see it. `at` is where a field's value stands; for a default, where the other field's does. */
+struct cell_view {
     const struct reading *reading;
     struct settings *settings; /* what has no use in this cell is taken out: what is stored says what ran */
     const struct yaml_value *(*at)(const void *context, const char *path, const char *otherwise);
     const void *context;
 };
-int campaign_check_impairments(const struct impairment_check *check);
+/* campaign_impairments.c: what the impairments of a link decide together. */
+int campaign_check_impairments(const struct cell_view *check);
+int campaign_check_world(const struct cell_view *check); /* campaign_world.c: what its world cannot carry */
 /* plan_order.c */
-const struct trial_plan *plan_order(struct arena *arena, uint64_t seed, int cell_count, int repeats, int *trial_count);
+const struct trial_plan *plan_order(struct arena *arena, uint64_t seed, int cell_count, int arm_count, int repeats,
+                                    int *trial_count);
 
 #endif

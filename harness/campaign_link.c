@@ -14,7 +14,7 @@
 
 static const char link_prefix[] = "topology.link.";
 static const char *const override_keys[] = {"link", "node"};
-enum { KEYS_MAX = 48, OVERRIDES_MAX = 1000, NAME_BYTES_MAX = 80 };
+enum { KEYS_MAX = 48, OVERRIDES_MAX = 1000 };
 
 /* The fields below topology.link, one after the other; NULL: no more. `back` is none of them. */
 static const struct campaign_field *next_member(const struct campaign_field *after)
@@ -274,16 +274,6 @@ const struct field_operations campaign_link_operations = {
 };
 
 /* ---- topology.overrides ---- */
-static int read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name)
-{
-    int status = campaign_need_scalar(reader, value, key);
-    if (status == 0 && (!*value->text || strlen(value->text) > NAME_BYTES_MAX))
-        return campaign_fail(reader, value, key, "a name or an index is needed, at most %d characters", NAME_BYTES_MAX);
-    if (status == 0)
-        *name = arena_strdup(reader->arena, value->text);
-    return status;
-}
-
 static int read_override(const struct reader *reader, const struct yaml_value *entry, const char *key,
                          struct link_override *override)
 {
@@ -293,8 +283,8 @@ static int read_override(const struct reader *reader, const struct yaml_value *e
     const struct yaml_value *link = yaml_document_child(entry, "link"), *node = yaml_document_child(entry, "node");
     if (!link == !node)
         return campaign_fail(reader, entry, key, "either 'link' or 'node' is needed: [{link: w0-router, rate: 10mbit}]");
-    return link ? read_name(reader, link, arena_printf(reader->arena, "%s.link", key), &override->link)
-                : read_name(reader, node, arena_printf(reader->arena, "%s.node", key), &override->node);
+    return link ? campaign_read_name(reader, link, arena_printf(reader->arena, "%s.link", key), &override->link)
+                : campaign_read_name(reader, node, arena_printf(reader->arena, "%s.node", key), &override->node);
 }
 
 static int read_overrides(const struct reader *reader, const struct campaign_field *field, const struct yaml_value *value,

@@ -9,9 +9,19 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "campaign.h"
 #include "campaign_internal.h"
+#include "gate_rules.h"
 #include "yaml_document.h"
+
+const char *const campaign_world_choices[] = {"emulated", "virtual", CAMPAIGN_BOTH_WORLDS, NULL};
+
+/* What is no field, and stands at the top alone. */
+static bool campaign_key_is_special(const char *key)
+{
+    return strcmp(key, "matrix") == 0 || strcmp(key, "arms") == 0 || strcmp(key, "gate") == 0;
+}
 
 static int place_value(struct reading *reading, const struct campaign_field *field, const struct yaml_value *value)
 {
@@ -32,7 +42,7 @@ static int place_mapping(struct reading *reading, const struct yaml_value *mappi
         int status = 0;
         if (field)
             status = place_value(reading, field, child);
-        else if (!*prefix && strcmp(path, "matrix") == 0)
+        else if (!*prefix && campaign_key_is_special(path))
             continue;
         else if (!campaign_field_is_group(path))
             status = campaign_field_unknown(&reading->reader, child, prefix, child->key);
@@ -69,15 +79,42 @@ static int read_default(const struct reading *reading, const struct campaign_fie
     return campaign_field_operations(field)->read(&reading->reader, field, value, field->path, settings);
 }
 
+/* Without a scheme, workload.exec is what runs. */
+static bool only_outside(const struct reading *reading)
+{
+    const struct campaign_field *scheme = campaign_field_find("scheme"), *exec = campaign_field_find("workload.exec");
+    const struct yaml_value *placed = reading->placed[scheme - campaign_fields];
+    if (placed)
+        return campaign_scheme_is_outside(placed);
+    for (int i = 0; i < reading->axis_count; i++) {
+        const struct axis *axis = &reading->axes[i];
+        for (int v = 0; axis->field == scheme && v < axis->count; v++)
+            if (!campaign_scheme_is_outside(axis->values[v]))
+                return false;
+    }
+    return matrix_sweeps(reading, scheme, false) || matrix_sweeps(reading, exec, false) ||
+           reading->placed[exec - campaign_fields] || campaign_arms_all_set(reading, exec);
+}
+
+static bool is_needed(const struct reading *reading, const struct campaign_field *field)
+{
+    if (reading->only_outside && (field->carriers == CARRIED_BY_AGENTS || field->type == FIELD_SCHEME))
+        return false;
+    return field->required && !reading->placed[field - campaign_fields] && !matrix_sweeps(reading, field, false);
+}
+
 static int read_base(struct reading *reading)
 {
+    reading->only_outside = only_outside(reading);
+    if (reading->only_outside)
+        reading->base.scheme = (struct scheme_choice){.name = OUTSIDE_SCHEME, .outside = true};
     for (int i = 0; i < campaign_field_count; i++) {
         const struct campaign_field *field = &campaign_fields[i];
         int status = field->standard ? read_default(reading, field, &reading->base) : 0;
         if (status == 0 && reading->placed[i] && !matrix_sweeps(reading, field, true))
             status =
                 campaign_field_operations(field)->read(&reading->reader, field, reading->placed[i], field->path, &reading->base);
-        else if (status == 0 && !reading->placed[i] && field->required && !matrix_sweeps(reading, field, false))
+        else if (status == 0 && is_needed(reading, field))
             status = campaign_fail(&reading->reader, mapping_of(reading->root, field->path), NULL, "the key '%s' is missing (%s)",
                                    field->path, field->help);
         if (status < 0)
@@ -93,14 +130,34 @@ static int check_trial_count(const struct reading *reading, int cell_count)
         return 0;
     const struct yaml_value *repeats = reading->placed[campaign_field_find("repeats") - campaign_fields];
     return campaign_fail(&reading->reader, repeats ? repeats : reading->root, "repeats",
-                         "%d repeats of %d cells are %lld trials, a campaign holds at most %d", reading->base.repeats, cell_count,
-                         (long long)trials, TRIALS_MAX);
+                         "%d repeat%s of %d cell%s are %lld trials, a campaign holds at most %d", reading->base.repeats,
+                         units_plural(reading->base.repeats), cell_count, units_plural(cell_count), (long long)trials, TRIALS_MAX);
 }
 
-static int parse(const char *path, const char *text, size_t length, const uint64_t *seed_override, struct arena *arena,
+/* A world by --world is read like one of the file; both are one more axis, the one that varies fastest. */
+static int override_world(struct reading *reading, const char *world)
+{
+    const struct reader *reader = &reading->reader;
+    const struct campaign_field *field = campaign_field_find("world");
+    const bool both = strcmp(world, CAMPAIGN_BOTH_WORLDS) == 0;
+    const char *text = both ? "{world: [emulated, virtual]}" : world;
+    const struct yaml_value *value;
+    for (int i = 0; i < reading->axis_count; i++)
+        if (reading->axes[i].field == field)
+            return campaign_fail_key(reader, reading->axes[i].list, "matrix.world",
+                                     "the file sweeps the world, so --world %s has no place: leave one of the two out", world);
+    int status = yaml_document_parse("--world", text, strlen(text), reader->arena, &value, reader->err);
+    if (status < 0)
+        return status;
+    reading->placed[field - campaign_fields] = both ? NULL : value;
+    return both ? matrix_read_axes(reading, value) : 0;
+}
+
+static int parse(const char *path, const char *text, size_t length, const struct campaign_overrides *overrides, struct arena *arena,
                  struct plan *plan, struct err *err)
 {
     struct reading reading = {.reader = {.file = arena_strdup(arena, path), .arena = arena, .err = err}};
+    reading.reader.traces = arena_new_array(arena, struct trace_cache *, 1);
     reading.placed = arena_new_array(arena, const struct yaml_value *, (size_t)campaign_field_count);
     int status = yaml_document_parse(path, text, length, arena, &reading.root, err);
     if (status < 0)
@@ -111,11 +168,16 @@ static int parse(const char *path, const char *text, size_t length, const uint64
     if (status < 0)
         return status;
     const struct yaml_value *matrix = yaml_document_child(reading.root, "matrix");
+    const struct yaml_value *arms = yaml_document_child(reading.root, "arms"), *gate = yaml_document_child(reading.root, "gate");
     status = matrix ? matrix_read_axes(&reading, matrix) : 0;
+    if (status == 0 && overrides && overrides->world)
+        status = override_world(&reading, overrides->world);
+    if (status == 0 && arms)
+        status = campaign_read_arms(&reading, arms);
     if (status == 0)
         status = read_base(&reading);
-    if (status == 0 && seed_override)
-        reading.base.seed = *seed_override;
+    if (status == 0 && overrides && overrides->seed)
+        reading.base.seed = *overrides->seed;
     if (status == 0)
         status = matrix_check_values(&reading);
     struct plan made = {.file_path = reading.reader.file, .file_text = arena_strndup(arena, text, length)};
@@ -124,12 +186,22 @@ static int parse(const char *path, const char *text, size_t length, const uint64
     if (status == 0)
         status = campaign_check_whole(&reading, made.cells, made.cell_count);
     if (status == 0)
+        status = campaign_check_arms(&reading, arms, made.cells, made.cell_count);
+    if (status == 0)
         status = check_trial_count(&reading, made.cell_count);
     if (status < 0)
         return status;
     made.name = reading.base.name;
     made.seed = reading.base.seed;
-    made.trials = plan_order(arena, made.seed, made.cell_count, reading.base.repeats, &made.trial_count);
+    struct arm *made_arms = arena_new_array(arena, struct arm, (size_t)reading.arm_count + 1);
+    for (int i = 0; i < reading.arm_count; i++)
+        made_arms[i] = reading.arms[i].arm;
+    made.arms = reading.arm_count > 0 ? made_arms : NULL;
+    made.arm_count = reading.arm_count;
+    if (gate && (status = gate_rules_read(&reading.reader, gate, &made, &made.gate, err)) < 0)
+        return status;
+    int variants = plan_variants(&made);
+    made.trials = plan_order(arena, made.seed, made.cell_count / variants, variants, reading.base.repeats, &made.trial_count);
     *plan = made;
     return 0;
 }
@@ -160,11 +232,12 @@ static int read_file(const char *path, struct text *out, struct err *err)
                    YAML_DOCUMENT_BYTES_MAX);
 }
 
-int campaign_load(const char *path, const uint64_t *seed_override, struct arena *arena, struct plan *plan, struct err *err)
+int campaign_load(const char *path, const struct campaign_overrides *overrides, struct arena *arena, struct plan *plan,
+                  struct err *err)
 {
     cleanup(text_free) struct text text = {0};
     int status = read_file(path, &text, err);
     if (status < 0)
         return status;
-    return parse(path, text.bytes ? text.bytes : "", text.length, seed_override, arena, plan, err);
+    return parse(path, text.bytes ? text.bytes : "", text.length, overrides, arena, plan, err);
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "campaign.h"
 #include "campaign_internal.h"
+#include "gate_rules.h"
 
 static void schema_reference(struct json *json, const char *key, const char *path)
 {
@@ -151,6 +152,12 @@ void campaign_json_schema(struct text *out)
     schema_group(&json, "", &index);
     schema_dotted(&json);
     schema_matrix(&json);
+    json_begin_object(&json, "arms");
+    campaign_schema_arms(&json);
+    json_end_object(&json);
+    json_begin_object(&json, "gate");
+    gate_rules_schema(&json);
+    json_end_object(&json);
     json_end_object(&json);
     json_begin_array(&json, "required");
     for (int i = 0; i < campaign_field_count; i++)

@@ -27,6 +27,30 @@ static struct value_rule parameter_rule(const struct scheme *scheme, int paramet
     };
 }
 
+/* ---- no scheme of ours ---- */
+static const struct yaml_value *name_of(const struct yaml_value *value)
+{
+    return value->shape == YAML_SHAPE_MAPPING ? yaml_document_child(value, "name") : value;
+}
+
+bool campaign_scheme_is_outside(const struct yaml_value *value)
+{
+    const struct yaml_value *name = name_of(value);
+    return name && name->shape == YAML_SHAPE_SCALAR && strcmp(name->text, OUTSIDE_SCHEME) == 0;
+}
+
+static int read_outside(const struct reader *reader, const struct yaml_value *value, const char *key, struct settings *settings)
+{
+    for (const struct yaml_value *child = value->first; child; child = child->next)
+        if (strcmp(child->key, "name") != 0)
+            return campaign_fail_key(reader, child, key,
+                                     "unknown parameter '%s': " OUTSIDE_SCHEME " takes none, the program is "
+                                     "workload.exec",
+                                     yaml_document_printable(child->key).text);
+    settings->scheme = (struct scheme_choice){.name = OUTSIDE_SCHEME, .outside = true};
+    return 0;
+}
+
 static int unknown_scheme(const struct reader *reader, const struct yaml_value *value, const char *key)
 {
     enum { SHOWN_MAX = 64 };
@@ -81,12 +105,11 @@ static int read_scheme(const struct reader *reader, const struct campaign_field 
                        const char *key, struct settings *settings)
 {
     (void)field;
-    const struct yaml_value *name = value;
-    if (value->shape == YAML_SHAPE_MAPPING) {
-        name = yaml_document_child(value, "name");
-        if (!name)
-            return campaign_fail(reader, value, key, "the key 'name' is missing: {name: ring, segment: 64KiB}");
-    }
+    const struct yaml_value *name = name_of(value);
+    if (!name)
+        return campaign_fail(reader, value, key, "the key 'name' is missing: {name: ring, segment: 64KiB}");
+    if (campaign_scheme_is_outside(value))
+        return read_outside(reader, value, key, settings);
     int status = campaign_need_scalar(reader, name, key);
     if (status < 0)
         return status;
@@ -109,6 +132,10 @@ static int read_scheme(const struct reader *reader, const struct campaign_field 
 static bool spell_scheme(const struct campaign_field *field, const struct settings *settings, struct text *out)
 {
     (void)field;
+    if (settings->scheme.outside) {
+        text_add(out, OUTSIDE_SCHEME);
+        return true;
+    }
     const struct scheme *scheme = settings->scheme.name ? scheme_find(settings->scheme.name) : NULL;
     if (!scheme)
         return false;
@@ -132,6 +159,7 @@ static void allowed_schemes(const struct campaign_field *field, struct text *out
     text_add(out, "NAME or {name: NAME, PARAMETER: VALUE ...}, NAME one of ");
     for (int i = 0; i < scheme_count(); i++)
         text_printf(out, "%s%s", i ? ", " : "", scheme_at(i)->name);
+    text_add(out, "; or " OUTSIDE_SCHEME);
 }
 
 static void schema_scheme(const struct campaign_field *field, struct json *json)
@@ -142,6 +170,7 @@ static void schema_scheme(const struct campaign_field *field, struct json *json)
     json_begin_array(json, "enum");
     for (int i = 0; i < scheme_count(); i++)
         json_string(json, NULL, scheme_at(i)->name);
+    json_string(json, NULL, OUTSIDE_SCHEME);
     json_end_array(json);
     json_end_object(json);
     for (int i = 0; i < scheme_count(); i++) {

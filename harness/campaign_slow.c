@@ -50,9 +50,7 @@ static int read_entry(const struct reader *reader, const struct yaml_value *entr
         return campaign_fail(reader, entry, key, "a mapping is needed: {workers: [1], factor: 4}");
     for (const struct yaml_value *child = entry->first; child; child = child->next)
         if (strcmp(child->key, keys[0]) != 0 && strcmp(child->key, keys[1]) != 0)
-            return campaign_fail_key(reader, child, key, "unknown key '%s'%s Known are: workers, factor",
-                                     yaml_document_printable(child->key).text,
-                                     campaign_suggest(reader->arena, child->key, keys, 2));
+            return campaign_unknown_key(reader, child, key, keys, 2);
     const struct yaml_value *workers = yaml_document_child(entry, "workers"), *factor = yaml_document_child(entry, "factor");
     if (!workers || !factor)
         return campaign_fail(reader, entry, key, "the key '%s' is missing: {workers: [1], factor: 4}",

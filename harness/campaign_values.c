@@ -2,12 +2,10 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/options.h"
@@ -15,48 +13,6 @@
 #include "base/units.h"
 #include "campaign_internal.h"
 #include "yaml_document.h"
-
-static int fail_at(const struct reader *reader, int line, int column, const char *key, const char *sentence)
-{
-    return err_set(reader->err, ERR_USAGE, "%s:%d:%d: %s%s%s%s%s%s", reader->file, line, column, key ? key : "", key ? ": " : "",
-                   sentence, reader->cell ? " (cell '" : "", reader->cell ? reader->cell : "", reader->cell ? "')" : "");
-}
-
-int campaign_fail(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
-{
-    char sentence[900];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
-    va_end(arguments);
-    return fail_at(reader, at->line, at->column, key, sentence);
-}
-
-int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
-{
-    char sentence[900];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
-    va_end(arguments);
-    return fail_at(reader, at->key ? at->key_line : at->line, at->key ? at->key_column : at->column, key, sentence);
-}
-
-const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count)
-{
-    const char *near = options_nearest(word, candidates, count);
-    return near ? arena_printf(arena, ", did you mean '%s'?", near) : ".";
-}
-
-int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key)
-{
-    if (value->shape != YAML_SHAPE_SCALAR)
-        return campaign_fail(reader, value, key, "found a %s, one value is needed",
-                             value->shape == YAML_SHAPE_LIST ? "list (values to sweep stand below 'matrix')" : "mapping");
-    if (yaml_document_is_null(value))
-        return campaign_fail(reader, value, key, "found nothing, a value is needed");
-    return 0;
-}
 
 /* ---- one row a type ---- */
 struct value_operations {
@@ -224,7 +180,7 @@ static const struct value_operations operations[] = {
     [VALUE_NUMBER] = {"number", parse_number, spell_number, NULL},
     [VALUE_SHARE] = {"share", parse_share, spell_number, NULL},
     [VALUE_TIME] = {"time", parse_time, spell_time, "^(0|[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))$"},
-    [VALUE_RATE] = {"rate", parse_rate, spell_rate, "^(0|[0-9]+(\\.[0-9]+)?(bit|kbit|mbit|gbit))$"},
+    [VALUE_RATE] = {"rate", parse_rate, spell_rate, "^[0-9]+(\\.[0-9]+)?(bit|kbit|mbit|gbit)$"},
     [VALUE_SIZE] = {"size", parse_size, spell_size, "^[0-9]+(\\.[0-9]+)?(B|KB|MB|GB|KiB|MiB|GiB)$"},
     [VALUE_CHOICE] = {"choice", parse_choice, spell_integer, NULL},
     [VALUE_BOOL] = {"yes or no", parse_bool, spell_bool, NULL},
@@ -238,7 +194,7 @@ int campaign_read_value(const struct reader *reader, const struct yaml_value *va
     int status = campaign_need_scalar(reader, value, key);
     if (status < 0)
         return status;
-    if (rule->zero && (strcmp(value->text, rule->zero) == 0 || (rule->bare_zero && strcmp(value->text, "0") == 0))) {
+    if (rule->zero && strcmp(value->text, rule->zero) == 0) {
         *out = 0;
         return 0;
     }
@@ -246,8 +202,8 @@ int campaign_read_value(const struct reader *reader, const struct yaml_value *va
     double parsed;
     status = operations[rule->type].parse(rule, value->text, &parsed, &err);
     if (status < 0)
-        return campaign_fail(reader, value, key, "%s%s%s", err.text, rule->example ? ", for example " : "",
-                             rule->example ? rule->example : "");
+        return campaign_fail(reader, value, key, "%s%s%s%s%s", err.text, rule->zero ? ", or " : "", rule->zero ? rule->zero : "",
+                             rule->example ? ", for example " : "", rule->example ? rule->example : "");
     if (rule->multiple > 0 && fmod(parsed, rule->multiple) != 0)
         return campaign_fail(reader, value, key, "found '%s', a multiple of %g bytes is needed", value->text, rule->multiple);
     *out = parsed;
@@ -357,6 +313,8 @@ void campaign_spell_string(const char *string, struct text *out)
     for (const char *c = string; *c; c++) {
         if (*c == '"' || *c == '\\')
             text_printf(out, "\\%c", *c);
+        else if (*c == '\n' || *c == '\t')
+            text_add(out, *c == '\n' ? "\\n" : "\\t");
         else
             text_add_bytes(out, c, 1);
     }

@@ -38,9 +38,9 @@ static void print_bisection(const struct topology *topology, struct text *out)
     char there[UNITS_TEXT_BYTES], back[UNITS_TEXT_BYTES];
     if (topology->host_count < 2 || topology->link_count > BISECTION_LINKS_MOST)
         return;
-    text_printf(out, "  bisection: the first %d nodes can send %s to the others, and those %s back\n",
-                (topology->host_count + 1) / 2, spell_rate(there, bisection_bps(topology, false)),
-                spell_rate(back, bisection_bps(topology, true)));
+    text_printf(out, "  bisection: the first %d node%s can send %s to the others, and those %s back\n",
+                (topology->host_count + 1) / 2, units_plural((topology->host_count + 1) / 2),
+                spell_rate(there, bisection_bps(topology, false)), spell_rate(back, bisection_bps(topology, true)));
 }
 
 void plan_paths_print(const struct topology *topology, bool all, struct text *out)
@@ -53,6 +53,6 @@ void plan_paths_print(const struct topology *topology, bool all, struct text *ou
                 shown++;
             }
     if (shown < pairs)
-        text_printf(out, "  ... and %d pairs more: --paths shows all\n", pairs - shown);
+        text_printf(out, "  ... and %d more pair%s: --paths shows all\n", pairs - shown, units_plural(pairs - shown));
     print_bisection(topology, out);
 }

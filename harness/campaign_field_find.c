@@ -1,0 +1,101 @@
+/* campaign_field_find.c: finds rows of the table of campaign fields: by path, by short form, and the one that an unknown key may
+ * have meant. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "campaign_internal.h"
+#include "yaml_document.h"
+
+/* Short forms of paths. */
+static const struct {
+    const char *alias, *path;
+} aliases[] = {{"queue", "topology.link.queue"}};
+
+bool campaign_field_alias(int index, const char **alias, const char **path)
+{
+    if (index < 0 || (size_t)index >= sizeof(aliases) / sizeof(aliases[0]))
+        return false;
+    *alias = aliases[index].alias;
+    *path = aliases[index].path;
+    return true;
+}
+
+const struct campaign_field *campaign_field_find(const char *path)
+{
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+        if (strcmp(aliases[i].alias, path) == 0)
+            path = aliases[i].path;
+    for (int i = 0; i < campaign_field_count; i++)
+        if (strcmp(campaign_fields[i].path, path) == 0)
+            return &campaign_fields[i];
+    return NULL;
+}
+
+bool campaign_field_is_group(const char *path)
+{
+    size_t length = strlen(path);
+    for (int i = 0; i < campaign_field_count; i++)
+        if (strncmp(campaign_fields[i].path, path, length) == 0 && campaign_fields[i].path[length] == '.')
+            return true;
+    return false;
+}
+
+static bool model_uses(const struct campaign_field *field, const struct settings *settings)
+{
+    return field->models == 0 || field->models & CAMPAIGN_BIT(settings->workload.model);
+}
+
+static bool shape_uses(const struct campaign_field *field, const struct settings *settings)
+{
+    return field->shapes == 0 || field->shapes & CAMPAIGN_BIT(settings->shape);
+}
+
+static bool carrier_uses(const struct campaign_field *field, const struct settings *settings)
+{
+    return field->carriers == 0 || field->carriers & (settings->scheme.outside ? CARRIED_BY_PROGRAMS : CARRIED_BY_AGENTS);
+}
+
+bool campaign_field_used(const struct campaign_field *field, const struct settings *settings)
+{
+    return carrier_uses(field, settings) && model_uses(field, settings) && shape_uses(field, settings);
+}
+
+const char *campaign_field_refuser(const struct campaign_field *field, const struct settings *settings, struct arena *arena)
+{
+    if (!carrier_uses(field, settings))
+        return settings->scheme.outside ? "an outside program (workload.exec)"
+                                        : arena_printf(arena, "scheme %s", settings->scheme.name);
+    return model_uses(field, settings) ? arena_printf(arena, "topology.shape %s", shape_names[settings->shape])
+                                       : arena_printf(arena, "workload.model %s", model_names[settings->workload.model]);
+}
+
+/* Keys that could have been meant: those of the same mapping, then fields anywhere whose last word is the same. */
+int campaign_field_unknown(const struct reader *reader, const struct yaml_value *value, const char *prefix, const char *key)
+{
+    enum { CANDIDATES_MAX = 2 * CAMPAIGN_FIELDS_MAX + 3 };
+    const char *candidates[CANDIDATES_MAX] = {0};
+    size_t count = 0, prefix_length = strlen(prefix);
+    for (int i = 0; i < campaign_field_count && count + 2 < CANDIDATES_MAX; i++) {
+        const char *path = campaign_fields[i].path;
+        if (strncmp(path, prefix, prefix_length) != 0)
+            continue;
+        path += prefix_length;
+        candidates[count++] = path;
+        candidates[count++] = arena_strndup(reader->arena, path, strcspn(path, "."));
+    }
+    if (!*prefix) {
+        candidates[count++] = "matrix";
+        candidates[count++] = "arms";
+        candidates[count++] = "gate";
+    }
+    const char *near = campaign_suggest(reader->arena, key, candidates, count);
+    bool found = *near != '.';
+    for (int i = 0; i < campaign_field_count && !found; i++) {
+        const char *dot = strrchr(campaign_fields[i].path, '.');
+        found = dot && strcmp(dot + 1, key) == 0;
+        if (found)
+            near = arena_printf(reader->arena, ", did you mean '%s'?", campaign_fields[i].path);
+    }
+    return campaign_fail_key(reader, value, NULL, "unknown key '%s%s'%s%s", prefix, yaml_document_printable(key).text, near,
+                             found ? "" : " `laggard fields` lists the known ones");
+}

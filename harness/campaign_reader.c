@@ -1,0 +1,77 @@
+/* campaign_reader.c: what every reader of a part of a campaign file needs: sentences with their place, names, keys that nobody
+ * knows. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "campaign_internal.h"
+#include "yaml_document.h"
+
+enum { NAME_BYTES_MAX = 80 };
+
+static int fail_at(const struct reader *reader, int line, int column, const char *key, const char *sentence)
+{
+    return err_set(reader->err, ERR_USAGE, "%s:%d:%d: %s%s%s%s%s%s", reader->file, line, column, key ? key : "", key ? ": " : "",
+                   sentence, reader->cell ? " (cell '" : "", reader->cell ? reader->cell : "", reader->cell ? "')" : "");
+}
+
+int campaign_fail(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
+{
+    char sentence[900];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    return fail_at(reader, at->line, at->column, key, sentence);
+}
+
+int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
+{
+    char sentence[900];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    return fail_at(reader, at->key ? at->key_line : at->line, at->key ? at->key_column : at->column, key, sentence);
+}
+
+const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count)
+{
+    const char *near = options_nearest(word, candidates, count);
+    return near ? arena_printf(arena, ", did you mean '%s'?", near) : ".";
+}
+
+int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key)
+{
+    if (value->shape != YAML_SHAPE_SCALAR)
+        return campaign_fail(reader, value, key, "found a %s, one value is needed",
+                             value->shape == YAML_SHAPE_LIST ? "list (values to sweep stand below 'matrix')" : "mapping");
+    if (yaml_document_is_null(value))
+        return campaign_fail(reader, value, key, "found nothing, a value is needed");
+    return 0;
+}
+
+int campaign_read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name)
+{
+    int status = campaign_need_scalar(reader, value, key);
+    if (status == 0 && (!*value->text || strlen(value->text) > NAME_BYTES_MAX))
+        return campaign_fail(reader, value, key, "a name or an index is needed, at most %d characters", NAME_BYTES_MAX);
+    if (status == 0)
+        *name = arena_strdup(reader->arena, value->text);
+    return status;
+}
+
+int campaign_unknown_key(const struct reader *reader, const struct yaml_value *child, const char *key, const char *const *keys,
+                         size_t count)
+{
+    cleanup(text_free) struct text list = {0};
+    for (size_t i = 0; i < count; i++)
+        text_printf(&list, "%s%s", i ? ", " : "", keys[i]);
+    return campaign_fail_key(reader, child, key, "unknown key '%s'%s Known are: %s", yaml_document_printable(child->key).text,
+                             campaign_suggest(reader->arena, child->key, keys, count), list.bytes);
+}
