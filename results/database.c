@@ -1,0 +1,113 @@
+/* results/database.c: looks at a file's first bytes before SQLite does, so that the sentence says what the
+ * file is; see database.h. */
+#include "results/database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "results/store_internal.h"
+
+static uint32_t big_endian(const uint8_t bytes[4])
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static int check_kind(const char *path, struct err *err)
+{
+    struct stat status;
+    if (path[0] == 0)
+        return err_set(err, ERR_USAGE, "the name of the database is empty; name a file that `laggard run` made");
+    if (stat(path, &status) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return err_set(err, ERR_USAGE, "there is no database '%s'; `laggard run` makes one, NAME.db unless --db says otherwise",
+                       path);
+    if (stat(path, &status) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s'", path);
+    if (S_ISDIR(status.st_mode))
+        return err_set(err, ERR_USAGE, "cannot read '%s' as a database: it is a folder; name the file in it", path);
+    if (!S_ISREG(status.st_mode))
+        return err_set(err, ERR_USAGE, "cannot read '%s' as a database: it is not a regular file", path);
+    return 0;
+}
+
+/* SQLite's file format: the magic at 0, user_version at 60, application_id at 68. */
+static int check_header(const char *path, struct err *err)
+{
+    uint8_t header[100] = {0};
+    cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s'", path);
+    ssize_t length = pread(fd, header, sizeof(header), 0);
+    if (length < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot read the database '%s'", path);
+    if (length == 0)
+        return err_set(err, ERR_USAGE, "the database '%s' is empty: no campaign has been stored there", path);
+    if ((size_t)length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
+        return err_set(err, ERR_USAGE, "cannot read '%s' as a database: it is not an SQLite file; name one that `laggard run` made",
+                       path);
+    uint32_t version = big_endian(header + 60), application_id = big_endian(header + 68);
+    if (application_id != STORE_APPLICATION_ID && application_id != 0)
+        return err_set(err, ERR_USAGE,
+                       "cannot read '%s': it is an SQLite file of another program (application_id %u); name one that `laggard run` "
+                       "made",
+                       path, application_id);
+    if (application_id == STORE_APPLICATION_ID && version > STORE_VERSION)
+        return err_set(
+            err, ERR_USAGE,
+            "cannot read the database '%s': it has schema version %u and this laggard knows versions up to %d; use a newer "
+            "laggard",
+            path, version, STORE_VERSION);
+    return 0;
+}
+
+/* The header in the file may be behind that in the log, where a campaign runs: now SQLite's word counts. */
+static int check_content(struct sql *sql, struct err *err)
+{
+    int64_t application_id = 0, version = 0, objects = 0;
+    if (sql_ask_integer(sql, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0 ||
+        sql_ask_integer(sql, "PRAGMA application_id", &application_id, err) < 0 ||
+        sql_ask_integer(sql, "PRAGMA user_version", &version, err) < 0)
+        return -ERR_HOST;
+    if (application_id == STORE_APPLICATION_ID && version == STORE_VERSION)
+        return 0;
+    return err_set(
+        err, ERR_USAGE,
+        "cannot read '%s': it is no database of laggard (application_id %lld, schema version %lld); name one that `laggard "
+        "run` made",
+        sql_path(sql), (long long)application_id, (long long)version);
+}
+
+int database_open(const char *path, struct sql **out, struct err *err)
+{
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    int result = check_kind(path, err);
+    if (result == 0)
+        result = check_header(path, err);
+    if (result == 0)
+        result = sql_open_read(path, &sql, err);
+    if (result == 0)
+        result = check_content(sql, err);
+    if (result == 0)
+        result = sql_exec(sql, "BEGIN", err); /* one moment of the file for all that is read, also while a campaign runs */
+    if (result == 0)
+        *out = steal_pointer(&sql);
+    return result;
+}
+
+int database_has(struct sql *sql, const char *table, bool *has, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *query = NULL;
+    if (sql_prepare(sql, "SELECT count(*) FROM sqlite_schema WHERE name = ?", &query, err) < 0)
+        return -ERR_HOST;
+    sql_start(query);
+    sql_put_text(query, table);
+    if (sql_next(query, err) < 0)
+        return -ERR_HOST;
+    *has = sql_integer(query, 0) > 0;
+    return 0;
+}

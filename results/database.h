@@ -1,0 +1,16 @@
+/* results/database.h: a database opened for reading alone, by the commands that need no testbed. */
+#ifndef LAGGARD_RESULTS_DATABASE_H
+#define LAGGARD_RESULTS_DATABASE_H
+
+#include <stdbool.h>
+
+struct err;
+struct sql;
+
+/* Refuses with a sentence what is not there, is no file of ours or has a newer schema (ERR_USAGE), and what is damaged or cannot be
+ * read (ERR_HOST). A file that a running campaign writes is read as it was after its last finished trial. */
+int database_open(const char *path, struct sql **sql, struct err *err);
+/* Files made by earlier builds lack some tables. */
+int database_has(struct sql *sql, const char *table, bool *has, struct err *err);
+
+#endif

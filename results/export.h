@@ -1,0 +1,18 @@
+/* results/export.h: a database in other programs' formats. Everything is written to a stream as it is read. */
+#ifndef LAGGARD_RESULTS_EXPORT_H
+#define LAGGARD_RESULTS_EXPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct err;
+struct sql;
+
+/* One trial as a trace for Perfetto's and Chrome's viewers, in Chrome's JSON (times in us): a process a node, in it a track a kind
+ * of span, arrows for messages, counters where there are samples, and events. trial 0: the first finished one. ERR_USAGE: there is
+ * no such trial. */
+int export_trace(struct sql *sql, int64_t trial, FILE *stream, struct err *err);
+/* The cells of a campaign (0: of all) as OpenMetrics text. */
+int export_openmetrics(struct sql *sql, int64_t campaign_id, FILE *stream, struct err *err);
+
+#endif

@@ -1,0 +1,285 @@
+/* results/merge.c: adds a database to another one; see merge.h.
+ *
+ * The source is attached, so that SQL copies from one to the other in one transaction. Every row id of the source that is a key
+ * elsewhere gets a new number: what is new is shifted beyond what is there; campaigns and cells that are there already (shards)
+ * keep the number they have. The numbers stand in temporary tables, moved_NAME (old, new), and a copy of a table replaces each of
+ * its key columns through them. Which columns a table has is asked, not listed, so that a table added to the schema is merged, too.
+ * */
+#include "results/merge.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "results/database.h"
+#include "results/store_internal.h"
+
+/* Key columns by name, and the table whose rows they number. */
+static const struct {
+    const char *column, *key;
+} keys[] = {
+    {"environment_id", "environment_id"},
+    {"campaign_id", "campaign_id"},
+    {"confirmed_campaign_id", "campaign_id"},
+    {"cell_id", "cell_id"},
+    {"trial_id", "trial_id"},
+    {"span_id", "span_id"},
+    {"event_id", "event_id"},
+    {"sample_id", "sample_id"},
+    {"baseline_id", "baseline_id"},
+};
+/* Rows with such a number, and nothing else that says which they are. */
+static const struct {
+    const char *key, *table;
+} shifted[] = {{"span_id", "span"}, {"event_id", "event"}, {"sample_id", "counter_sample"}, {"baseline_id", "baseline"}};
+/* Filled when a database is made, the same in every file. */
+static const char *const fixed[] = {"schema_migration", "metric",     "median_rank", "allreduce_scheme",
+                                    "span_kind",        "column_doc", NULL};
+
+/* A campaign is there when one of its trials is; or, as a shard (?1: unless they are to stay apart), when a campaign of the same
+ * name, file, seed and environment is. Reruns that confirm another campaign are shards of nothing. */
+static const char match_shards[] =
+    "(SELECT min(m.campaign_id) FROM main.campaign m JOIN main.environment me USING (environment_id) WHERE m.name = c.name AND "
+    "m.file_sha256 = c.file_sha256 AND m.seed = c.seed AND me.fingerprint = e.fingerprint AND c.campaign_id NOT IN "
+    "(SELECT campaign_id FROM source.confirmation) AND m.campaign_id NOT IN (SELECT campaign_id FROM main.confirmation))";
+static const char match_campaigns[] =
+    "CREATE TEMP TABLE moved_campaign_id AS SELECT c.campaign_id AS old, "
+    "coalesce((SELECT m.campaign_id FROM source.trial t JOIN main.trial m USING (uuid) WHERE t.campaign_id = c.campaign_id LIMIT "
+    "1), %s) "
+    "AS there, c.campaign_id + (SELECT coalesce(max(campaign_id), 0) FROM main.campaign) AS new "
+    "FROM source.campaign c JOIN source.environment e USING (environment_id);"
+    "UPDATE moved_campaign_id SET new = there WHERE there IS NOT NULL;"
+    "CREATE TEMP TABLE moved_cell_id AS SELECT c.cell_id AS old, "
+    "(SELECT m.cell_id FROM main.cell m WHERE k.there IS NOT NULL AND m.campaign_id = k.there AND m.number = c.number) AS there, "
+    "c.cell_id + (SELECT coalesce(max(cell_id), 0) FROM main.cell) AS new "
+    "FROM source.cell c JOIN moved_campaign_id k ON k.old = c.campaign_id;"
+    "UPDATE moved_cell_id SET new = there WHERE there IS NOT NULL;"
+    "CREATE TEMP TABLE moved_trial_id AS SELECT t.trial_id AS old, "
+    "(SELECT m.trial_id FROM main.trial m WHERE m.uuid = t.uuid) AS there, "
+    "t.trial_id + (SELECT coalesce(max(trial_id), 0) FROM main.trial) AS new FROM source.trial t;"
+    "UPDATE moved_trial_id SET new = there WHERE there IS NOT NULL;"
+    /* Of an environment that no new campaign has, there is nothing to take. */
+    "CREATE TEMP TABLE moved_environment_id AS SELECT e.environment_id AS old, CASE WHEN EXISTS (SELECT 1 FROM source.campaign c "
+    "JOIN moved_campaign_id k ON k.old = c.campaign_id WHERE c.environment_id = e.environment_id AND k.there IS NULL) THEN NULL "
+    "ELSE 0 "
+    "END AS there, e.environment_id + (SELECT coalesce(max(environment_id), 0) FROM main.environment) AS new "
+    "FROM source.environment e;";
+
+/* The first trial that stands against another one: a copy that is not the same, or two of the same place in the campaign. */
+static const char conflict[] =
+    "SELECT 'trial ' || t.uuid || ' is in both, but not the same' FROM source.trial t JOIN main.trial m USING (uuid) "
+    "WHERE t.status IS NOT m.status OR t.digest IS NOT m.digest OR t.fidelity IS NOT m.fidelity "
+    "UNION ALL SELECT 'both have a trial of cell ' || c.label || CASE t.arm WHEN '' THEN '' ELSE ', arm ' || t.arm END || ', "
+    "repeat ' || "
+    "(t.block + 1) || ', and not the same one' FROM source.trial t JOIN moved_cell_id k ON k.old = t.cell_id "
+    "JOIN source.cell c ON c.cell_id = t.cell_id JOIN main.trial m ON m.cell_id = k.there AND m.arm = t.arm AND m.block = t.block "
+    "AND m.uuid <> t.uuid WHERE k.there IS NOT NULL AND t.status = 'finished' AND m.status = 'finished' "
+    "UNION ALL SELECT 'several of its campaigns are the same one there: ' || c.name FROM moved_campaign_id k JOIN source.campaign "
+    "c "
+    "ON c.campaign_id = k.old WHERE k.there IS NOT NULL GROUP BY k.there HAVING count(*) > 1 LIMIT 1";
+
+static int check_conflicts(struct sql *sql, const char *to, const char *from, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    if (sql_prepare(sql, conflict, &rows, err) < 0)
+        return -ERR_HOST;
+    int found = sql_next(rows, err);
+    if (found > 0)
+        return err_set(err, ERR_USAGE,
+                       "cannot merge '%s' into '%s': %s; nothing of it was merged (--separate keeps campaigns apart)", from, to,
+                       sql_text(rows, 0));
+    return found;
+}
+
+static int number_rows(struct sql *sql, struct err *err)
+{
+    for (size_t i = 0; i < sizeof(shifted) / sizeof(shifted[0]); i++) {
+        cleanup(text_free) struct text query = {0};
+        text_printf(
+            &query,
+            "CREATE TEMP TABLE moved_%s AS SELECT %s AS old, NULL AS there, %s + (SELECT coalesce(max(%s), 0) FROM main.%s) AS "
+            "new FROM source.%s; CREATE INDEX temp.by_%s ON moved_%s (old);",
+            shifted[i].key, shifted[i].key, shifted[i].key, shifted[i].key, shifted[i].table, shifted[i].table, shifted[i].key,
+            shifted[i].key);
+        if (sql_exec(sql, query.bytes, err) < 0)
+            return -ERR_HOST;
+    }
+    return sql_exec(sql,
+                    "CREATE INDEX temp.by_trial ON moved_trial_id (old); CREATE INDEX temp.by_cell ON moved_cell_id (old); "
+                    "CREATE INDEX temp.by_campaign ON moved_campaign_id (old)",
+                    err);
+}
+
+static const char *key_of(const char *column)
+{
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(keys[i].column, column) == 0)
+            return keys[i].key;
+    return NULL;
+}
+
+/* Of a row's keys the narrowest says whether the row is there: a trial of a shard is new, although its campaign and cell are not.
+ * */
+static bool decides(const char *table, const char *column, const char *key)
+{
+    static const char *const by_campaign[] = {"campaign", "arm", "baseline", "confirmation", NULL};
+    if (strcmp(column, key) != 0)
+        return false;
+    if (strcmp(key, "trial_id") == 0)
+        return true;
+    if (strcmp(key, "cell_id") == 0)
+        return strcmp(table, "trial") != 0;
+    if (strcmp(key, "environment_id") == 0)
+        return strcmp(table, "campaign") != 0;
+    for (int i = 0; strcmp(key, "campaign_id") == 0 && by_campaign[i]; i++)
+        if (strcmp(by_campaign[i], table) == 0)
+            return true;
+    return false;
+}
+
+/* INSERT INTO main.T (columns) SELECT columns, keys replaced, FROM source.T, but for rows of a campaign, cell or trial that is
+ * there. */
+static int copy_table(struct sql *sql, const char *table, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *columns = NULL;
+    cleanup(text_free) struct text names = {0}, values = {0}, where = {0}, query = {0};
+    if (sql_prepare(
+            sql,
+            "SELECT m.name FROM pragma_table_info(?1, 'main') m JOIN pragma_table_info(?1, 'source') s USING (name) ORDER BY m.cid",
+            &columns, err) < 0)
+        return -ERR_HOST;
+    sql_start(columns);
+    sql_put_text(columns, table);
+    int found;
+    while ((found = sql_next(columns, err)) > 0) {
+        const char *name = sql_text(columns, 0), *key = key_of(name);
+        text_printf(&names, "%s%s", names.length > 0 ? ", " : "", name);
+        text_add(&values, values.length > 0 ? ", " : "");
+        if (!key) {
+            text_printf(&values, "r.%s", name);
+            continue;
+        }
+        text_printf(&values, "(SELECT k.new FROM moved_%s k WHERE k.old = r.%s)", key, name);
+        if (decides(table, name, key))
+            text_printf(&where, "%s(r.%s IS NULL OR EXISTS (SELECT 1 FROM moved_%s k WHERE k.old = r.%s AND k.there IS NULL))",
+                        where.length > 0 ? " AND " : "", name, key, name);
+    }
+    if (found < 0 || names.length == 0)
+        return found;
+    if (strcmp(table, "event") == 0) /* those of a campaign alone come with it */
+        text_add(&where,
+                 " AND (r.trial_id IS NOT NULL OR EXISTS (SELECT 1 FROM moved_campaign_id k WHERE k.old = r.campaign_id AND "
+                 "k.there IS NULL))");
+    text_printf(&query, "INSERT INTO main.%s (%s) SELECT %s FROM source.%s r%s%s", table, names.bytes, values.bytes, table,
+                where.length > 0 ? " WHERE " : "", where.length > 0 ? where.bytes : "");
+    return sql_exec(sql, query.bytes, err) < 0 ? err_wrap(err, "the table %s", table) : 0;
+}
+
+static bool is_fixed(const char *table)
+{
+    for (int i = 0; fixed[i]; i++)
+        if (strcmp(fixed[i], table) == 0)
+            return true;
+    return false;
+}
+
+/* In the order in which the schema makes them, which is that of their keys; the keys are checked when all is there. */
+static int copy_tables(struct sql *sql, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *tables = NULL;
+    if (sql_prepare(sql,
+                    "SELECT m.name FROM main.sqlite_schema m JOIN source.sqlite_schema s USING (name) WHERE m.type = 'table' AND "
+                    "m.name NOT LIKE 'sqlite%' ORDER BY m.rowid",
+                    &tables, err) < 0)
+        return -ERR_HOST;
+    int found, result = 0;
+    while (result == 0 && (found = sql_next(tables, err)) > 0)
+        result = is_fixed(sql_text(tables, 0)) ? 0 : copy_table(sql, sql_text(tables, 0), err);
+    return result < 0 ? result : found;
+}
+
+static int count(struct sql *sql, struct merge_counts *counts, struct err *err)
+{
+    int64_t numbers[4] = {0};
+    static const char *const queries[4] = {"SELECT count(*) FROM moved_campaign_id WHERE there IS NULL",
+                                           "SELECT count(*) FROM moved_campaign_id WHERE there IS NOT NULL",
+                                           "SELECT count(*) FROM moved_trial_id WHERE there IS NULL",
+                                           "SELECT count(*) FROM moved_trial_id WHERE there IS NOT NULL"};
+    for (int i = 0; i < 4; i++)
+        if (sql_ask_integer(sql, queries[i], &numbers[i], err) < 0)
+            return -ERR_HOST;
+    *counts = (struct merge_counts){(int)numbers[0], (int)numbers[1], (int)numbers[2], (int)numbers[3]};
+    return 0;
+}
+
+static int merge(struct sql *sql, const char *from, bool separate, struct merge_counts *counts, struct err *err)
+{
+    cleanup(text_free) struct text match = {0};
+    cleanup(sql_rollback) struct sql_transaction transaction = {0};
+    text_printf(&match, match_campaigns, separate ? "NULL" : match_shards);
+    if (sql_begin(sql, &transaction, err) < 0 || sql_exec(sql, "PRAGMA defer_foreign_keys = ON", err) < 0 ||
+        sql_exec(sql, match.bytes, err) < 0)
+        return -ERR_HOST;
+    int result = check_conflicts(sql, sql_path(sql), from, err);
+    if (result == 0)
+        result = number_rows(sql, err);
+    if (result == 0)
+        result = copy_tables(sql, err);
+    if (result == 0)
+        result = count(sql, counts, err);
+    return result == 0 ? sql_commit(&transaction, err) : result;
+}
+
+/* Trials that are running in the source belong to somebody who still writes. */
+static int check_source(const char *from, struct err *err)
+{
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    int64_t running = 0;
+    bool whole;
+    int result = database_open(from, &sql, err);
+    if (result == 0)
+        result = database_has(sql, "confirmation", &whole, err);
+    if (result == 0)
+        result = sql_ask_integer(sql, "SELECT count(*) FROM trial WHERE status = 'running'", &running, err);
+    if (result < 0)
+        return result;
+    if (running > 0)
+        return err_set(err, ERR_USAGE,
+                       "cannot merge '%s': a campaign is writing to it, or was killed; merge it when it has ended, or run "
+                       "into it once more",
+                       from);
+    if (!whole)
+        return err_set(err, ERR_USAGE,
+                       "cannot merge '%s': an earlier build made it; run into it once more, which adds what it lacks", from);
+    return 0;
+}
+
+int merge_add(const char *to, const char *from, bool separate, struct merge_counts *counts, struct err *err)
+{
+    struct store *store = NULL;
+    cleanup(sql_finish_cleanup) struct sql_statement *attach = NULL;
+    int result = check_source(from, err);
+    if (result == 0)
+        result = store_open(to, NULL, &store, err);
+    if (result < 0)
+        return result;
+    result = sql_prepare(store->sql, "ATTACH ? AS source", &attach, err);
+    if (result == 0) {
+        sql_start(attach);
+        sql_put_text(attach, from);
+        result = sql_run(attach, err);
+        sql_finish(steal_pointer(&attach));
+    }
+    if (result == 0)
+        result = merge(store->sql, from, separate, counts, err);
+    struct err close_err = {0};
+    bool created = store_lock_created(store->lock);
+    sql_exec(store->sql, "DETACH source", NULL);
+    if (store_close(store, &close_err) < 0 && result == 0)
+        return err_set(err, close_err.kind, "%s", close_err.text);
+    if (result < 0 && created)
+        unlink(to);
+    return result;
+}

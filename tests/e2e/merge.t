@@ -1,0 +1,86 @@
+#!/bin/sh
+# merge.t: TAP. laggard merge: shards become one campaign, whole campaigns stand side by side, nothing comes twice, and what contradicts itself
+# is refused as a whole; in the virtual world, where a shard's trials are the same as those of the whole.
+. "$(dirname "$0")/lib.sh"
+cd "$SCRATCH" || exit 1
+cat > tiny.yaml <<'Y'
+name: tiny
+world: virtual
+topology: {link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 10KB, rounds: 5}
+compute.time: {distribution: exponential, mean: 5ms}
+matrix: {scheme: [ps-sync, ring]}
+workers: 2
+repeats: 3
+arms: [{name: a}, {name: b, settings: {compute.time.mean: 6ms}}]
+gate: {thresholds: [round_time_ns.p50 <= baseline * 2]}
+Y
+for cell in 0 1; do
+    "$LAGGARD" run tiny.yaml --db "shard$cell.db" --only $cell --quiet > /dev/null
+done
+"$LAGGARD" run tiny.yaml --db whole.db --quiet > /dev/null
+is "$(query whole.db "SELECT count(*) FROM trials") $(query shard0.db "SELECT count(*) FROM trials")" "12 6" "a whole campaign and its shards"
+sound() { # sound DB NAME
+    is "$(query "$1" "PRAGMA integrity_check; SELECT count(*) FROM pragma_foreign_key_check; SELECT count(*) FROM (SELECT uuid FROM trial GROUP BY uuid HAVING count(*) > 1)" | tr '\n' ' ')" "ok 0 0 " "$2: the file is sound"
+}
+content() { # what a campaign brought, without numbers and identities
+    query "$1" "SELECT t.label, t.arm, t.block, t.digest, t.round_time_p50_ns FROM trials t ORDER BY 1, 2, 3;
+        SELECT label, arm, kind, node_name, count(*), sum(duration_ns) FROM spans GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
+        SELECT label, arm, count(*), sum(round_time_ns) FROM rounds GROUP BY 1, 2 ORDER BY 1, 2; SELECT arm, changes, trials FROM arms;
+        SELECT label, count(*) FROM links GROUP BY 1 ORDER BY 1"
+}
+"$LAGGARD" merge out.db shard0.db shard1.db > out.text 2> err.text
+is "$?$(cat err.text)" 0 "two shards"
+is "$(cat out.text)" "shard0.db: 1 campaign and 6 trials added, 0 shards joined, 0 trials there already
+shard1.db: 0 campaigns and 6 trials added, 1 shard joined, 0 trials there already" "and what became of them"
+sound out.db "shards"
+is "$(query out.db "SELECT count(*) FROM campaign; SELECT count(*) FROM cell; SELECT count(*) FROM environment" | tr '\n' ' ')" "1 2 1 " "they are one campaign"
+is "$(content out.db | sha256sum)" "$(content whole.db | sha256sum)" "with the content of the whole one"
+"$LAGGARD" gate out.db > gate.text
+is "$? $(tail -n 1 gate.text | grep -c 'planned trials have not ended')" "5 0" "the gate sees all of it"
+
+"$LAGGARD" merge out.db shard0.db shard1.db > out.text
+is "$(query out.db "SELECT count(*) FROM trials") $(grep -c '0 campaigns and 0 trials added, 1 shard joined, 6 trials there already' out.text)" "12 2" "nothing comes twice"
+is "$(content out.db | sha256sum)" "$(content whole.db | sha256sum)" "nothing has changed"
+
+sed 's/^name: tiny/name: other/' tiny.yaml > other.yaml
+"$LAGGARD" run other.yaml --db other.db --quiet > /dev/null
+query other.db "INSERT INTO baseline (name, campaign_id, set_unix_ns) VALUES ('main', 1, 5); INSERT INTO event (campaign_id, at_unix_ns, kind, text) VALUES (1, 7, 'left-out', 'some')"
+"$LAGGARD" merge out.db other.db > out.text
+is "$(query out.db "SELECT campaign, count(*) FROM trials GROUP BY 1 ORDER BY 1" | tr '\n' ' ')" "other 12 tiny 12 " "another campaign stands beside it"
+is "$(query out.db "SELECT campaign, trials FROM baselines; SELECT campaign_id FROM event WHERE kind = 'left-out'" | tr '\n' ' ')" "other 12 2 " "with its baseline and its events"
+"$LAGGARD" merge out.db other.db > out.text
+is "$(query out.db "SELECT count(*) FROM baseline; SELECT count(*) FROM event WHERE kind = 'left-out'; SELECT count(*) FROM campaign" | tr '\n' ' ')" "1 1 2 " "which do not come twice either"
+sound out.db "several campaigns"
+"$LAGGARD" merge copy.db out.db > out.text
+is "$(content copy.db | sha256sum)" "$(content out.db | sha256sum)" "a file into a new one is a copy"
+
+refused() { # refused NAME CODE ERE ARGUMENT...
+    name=$1 code=$2 pattern=$3
+    shift 3
+    before=$(query out.db "SELECT count(*), total(trial_id) FROM trial; SELECT count(*) FROM campaign")
+    "$LAGGARD" merge "$@" > out.text 2> err.text
+    is "$?" "$code" "$name: exit code $code"
+    like "$(cat err.text)" "$pattern" "$name: the sentence"
+    is "$(query out.db "SELECT count(*), total(trial_id) FROM trial; SELECT count(*) FROM campaign")" "$before" "$name: nothing is merged"
+}
+refused "the same campaign run again" 2 "both have a trial of cell scheme=.*, arm [ab], repeat [1-3], and not the same one.*--separate" out.db whole.db
+cp shard0.db forged.db && query forged.db "UPDATE trial SET digest = 'x' WHERE trial_id = 3"
+refused "a trial that is not what it says" 2 "is in both, but not the same" out.db forged.db
+cp shard0.db running.db && query running.db "UPDATE trial SET status = 'running', fidelity = NULL WHERE trial_id = 3"
+refused "a campaign that is running" 2 "is writing to it, or was killed" out.db running.db
+refused "itself" 2 "into itself" out.db out.db
+refused "no database" 2 "there is no database" out.db none.db
+seq 100 > text.txt
+refused "what is no database" 2 "not an SQLite file" out.db text.txt
+refused "into what is no database" 3 "not an SQLite file" text.txt shard0.db
+refused "nothing" 2 "OUT IN" out.db
+"$LAGGARD" merge fresh.db forged.db shard0.db > out.text 2> err.text
+is "$? $(ls fresh.db) $(query fresh.db "SELECT count(*) FROM trials")" "2 fresh.db 6" "what was merged before an error stays"
+"$LAGGARD" merge never.db none.db > out.text 2> err.text
+is "$? $(ls never.db 2>/dev/null)" "2 " "no file is made for nothing"
+"$LAGGARD" merge out.db whole.db --separate > out.text
+is "$? $(query out.db "SELECT count(*) FROM campaign; SELECT count(*) FROM trials" | tr '\n' ' ')" "0 3 36 " "campaigns can be kept apart"
+sound out.db "separate campaigns"
+cd "$OLDPWD" || exit 1
+finish
