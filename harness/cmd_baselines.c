@@ -1,0 +1,190 @@
+/* cmd_baselines.c: `laggard baselines`: which campaigns of a database others are compared with. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "harness/commands.h"
+#include "harness/gate_run.h"
+#include "harness/progress.h"
+#include "results/baselines.h"
+#include "results/database.h"
+#include "results/gate_output.h"
+#include "results/sqlite_wrap.h"
+
+struct baselines_options {
+    const char *name, *revision, *baseline, *thresholds;
+    int64_t campaign;
+    bool ratchet, json;
+};
+
+static const struct option_row baselines_rows[] = {
+    {.name = "name",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct baselines_options, name),
+     .value_name = "NAME",
+     .help = "the baseline's name (default: main)"},
+    {.name = "revision",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct baselines_options, revision),
+     .value_name = "REVISION",
+     .help = "set: of the source code that ran, such as git's; diff: the baseline of this revision"},
+    {.name = "campaign",
+     .type = OPTION_INTEGER,
+     .offset = offsetof(struct baselines_options, campaign),
+     .value_name = "N",
+     .help = "this campaign of the database, by its campaign_id (default: the last)",
+     .minimum = 1,
+     .maximum = INT64_MAX},
+    {.name = "ratchet",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct baselines_options, ratchet),
+     .help = "set: only if it improved on the baseline of this name and is nowhere worse"},
+    {.name = "thresholds",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct baselines_options, thresholds),
+     .value_name = "FILE",
+     .help = "set --ratchet: a threshold file, in place of `gate` in the campaign file"},
+    {.name = "baseline",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct baselines_options, baseline),
+     .value_name = "DB2",
+     .help = "diff: the baseline is in this database"},
+    {.name = "json",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct baselines_options, json),
+     .help = "diff: print one JSON document instead of the table"},
+    {0},
+};
+static const struct option_table baselines_table = {
+    .command = "baselines",
+    .usage = "set|show|diff|export DB [OPTIONS]",
+    .summary = "Sets the last campaign in DB as a baseline, lists baselines, compares with one, or prints them as JSON.",
+    .rows = baselines_rows,
+    .positional_minimum = 2,
+    .positional_maximum = 2,
+};
+
+static const char STANDARD_NAME[] = "main";
+
+/* Lets the baseline move only forward. *moves: it may. Returns the gate's exit code where it may not. */
+static int ratchet(const char *db, const struct baselines_options *options, bool *moves, struct err *err)
+{
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    cleanup(text_free) struct text text = {0};
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    struct gate_result result;
+    int64_t before = 0;
+    *moves = true;
+    int status = database_open(db, &sql, err);
+    if (status == 0)
+        status = baselines_find(sql, options->name, NULL, &before, err);
+    if (status < 0 || before == 0)
+        return status; /* the first one of a name has nothing to be worse than */
+    const struct gate_asked asked = {.db = db,
+                                     .baseline_db = db,
+                                     .baseline_name = options->name,
+                                     .thresholds = options->thresholds,
+                                     .campaign_id = options->campaign};
+    status = gate_run(&asked, arena, &result, err);
+    if (status < 0)
+        return status;
+    gate_print_table(&result, false, &text);
+    fputs(text.bytes, stdout);
+    *moves = result.exit_code == 0 && result.counts[GATE_IMPROVED] > 0;
+    return result.exit_code;
+}
+
+static int set(const char *db, struct baselines_options *options, struct err *err)
+{
+    options->name = options->name ? options->name : STANDARD_NAME;
+    bool moves = true;
+    int code = options->ratchet ? ratchet(db, options, &moves, err) : 0;
+    if (code < 0)
+        return code;
+    if (!moves) {
+        printf("baseline %s stays: nothing improved%s\n", options->name, code ? ", and not all is well" : "");
+        return code;
+    }
+    int result = baselines_set(db, options->campaign, options->name, options->revision, clock_wall_ns(), err);
+    if (result == 0)
+        printf("baseline %s is set in %s\n", options->name, db);
+    return result;
+}
+
+static int show(const char *db, struct baselines_options *options, struct err *err)
+{
+    (void)options;
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    cleanup(text_free) struct text text = {0};
+    int result = database_open(db, &sql, err);
+    if (result == 0)
+        result = baselines_show(sql, &text, err);
+    if (result == 0)
+        fputs(text.bytes, stdout);
+    return result;
+}
+
+static int export(const char *db, struct baselines_options *options, struct err *err)
+{
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    cleanup(text_free) struct text text = {0};
+    int result = database_open(db, &sql, err);
+    if (result == 0)
+        result = baselines_export(sql, options->name, &text, err);
+    if (result == 0)
+        fputs(text.bytes, stdout);
+    return result;
+}
+
+/* Every metric, and no threshold: what differs is shown, nothing is judged. */
+static int diff(const char *db, struct baselines_options *options, struct err *err)
+{
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    cleanup(text_free) struct text text = {0};
+    struct gate_result result;
+    const struct gate_asked asked = {.db = db,
+                                     .baseline_db = options->baseline ? options->baseline : db,
+                                     .baseline_name = options->name,
+                                     .revision = options->revision,
+                                     .campaign_id = options->campaign,
+                                     .every_metric = true};
+    int status = gate_run(&asked, arena, &result, err);
+    if (status < 0)
+        return status;
+    if (options->json)
+        gate_print_json(&result, &text);
+    else
+        gate_print_table(&result, progress_colour(COLOUR_AUTO, STDOUT_FILENO), &text);
+    fputs(text.bytes, stdout);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(const char *db, struct baselines_options *options, struct err *err);
+} actions[] = {{"set", set}, {"show", show}, {"diff", diff}, {"export", export}};
+enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
+
+int cmd_baselines(int argc, char **argv, struct err *err)
+{
+    struct baselines_options options = {0};
+    const char *names[ACTIONS];
+    int words;
+    int result = options_parse(&baselines_table, argc, argv, &options, &words, err);
+    if (result != 0)
+        return result < 0 ? result : 0;
+    for (int i = 0; i < ACTIONS; i++) {
+        names[i] = actions[i].name;
+        if (strcmp(argv[0], actions[i].name) == 0)
+            return actions[i].run(argv[1], &options, err);
+    }
+    const char *near = options_nearest(argv[0], names, ACTIONS);
+    return err_set(err, ERR_USAGE, "baselines: found '%s'%s%s%s, allowed are: set, show, diff, export", argv[0],
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
