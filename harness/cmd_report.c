@@ -1,0 +1,69 @@
+/* cmd_report.c: `laggard report`: what a database holds as one HTML page. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "harness/commands.h"
+#include "harness/output_file.h"
+#include "results/database.h"
+#include "results/report.h"
+#include "results/sqlite_wrap.h"
+
+struct report_options {
+    const char *output;
+    int64_t campaign;
+    bool no_plots;
+};
+
+static const struct option_row report_rows[] = {
+    {.name = "output",
+     .letter = 'o',
+     .type = OPTION_STRING,
+     .offset = offsetof(struct report_options, output),
+     .value_name = "FILE",
+     .help = "write the page there; without it to standard output"},
+    {.name = "campaign",
+     .type = OPTION_INTEGER,
+     .offset = offsetof(struct report_options, campaign),
+     .value_name = "N",
+     .help = "this campaign alone, by its campaign_id (default: all, compared with each other)",
+     .minimum = 1,
+     .maximum = INT64_MAX},
+    {.name = "no-plots",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct report_options, no_plots),
+     .help = "tables alone; gnuplot is then not needed"},
+    {0},
+};
+static const struct option_table report_table = {
+    .command = "report",
+    .usage = "DB -o FILE.html [OPTIONS]",
+    .summary = "Writes one page with tables and pictures of what DB holds. It needs no network and no other file.",
+    .rows = report_rows,
+    .positional_minimum = 1,
+    .positional_maximum = 1,
+};
+
+int cmd_report(int argc, char **argv, struct err *err)
+{
+    struct report_options options = {0};
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    cleanup(text_free) struct text page = {0};
+    cleanup(output_file_discard) struct output_file file = {0};
+    int words;
+    int result = options_parse(&report_table, argc, argv, &options, &words, err);
+    if (result != 0)
+        return result < 0 ? result : 0;
+    const struct report_asked asked = {.campaign_id = options.campaign, .no_plots = options.no_plots};
+    result = database_open(argv[0], &sql, err);
+    if (result == 0 && options.output)
+        result = output_file_open(options.output, false, &file, err);
+    if (result == 0)
+        result = report_write(sql, &asked, &page, err);
+    if (result < 0)
+        return result;
+    fwrite(page.bytes, 1, page.length, options.output ? file.stream : stdout);
+    return options.output ? output_file_commit(&file, err) : 0;
+}

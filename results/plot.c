@@ -1,0 +1,167 @@
+/* results/plot.c: the table of plots, what they share, and the terminals of gnuplot; see plot.h. */
+#include "results/plot.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/options.h"
+#include "results/gnuplot.h"
+#include "results/plot_internal.h"
+#include "results/plot_svg.h"
+#include "results/sqlite_wrap.h"
+
+const char *const plot_format_names[PLOT_FORMAT_COUNT + 1] = {[PLOT_SVG] = "svg", [PLOT_PNG] = "png", [PLOT_PDF] = "pdf"};
+
+/* After Okabe and Ito, the two light ones darker, so that they stand on white. */
+const char *const plot_colours[PLOT_COLOUR_COUNT] = {"#0072b2", "#d55e00", "#008a64", "#b8568f",
+                                                     "#9a6a00", "#2a8cc7", "#5b4bb5", "#6b6b00"};
+
+const struct plot_kind plot_kinds[] = {
+    {"round-time", "cells compared: every trial, medians with 95 % intervals, predictions", plot_draw_round_time},
+    {"sizes", "bandwidth against message size", plot_draw_sizes},
+    {"predictions", "measured mean round times against predicted ones", plot_draw_predictions},
+    {"learning", "loss against time", plot_draw_learning_time},
+    {"learning-rounds", "loss against rounds", plot_draw_learning_rounds},
+    {"timeline", "one round of one trial: who computed, sent and received when", plot_draw_timeline},
+    {"stragglers", "how far each worker is behind the fastest", plot_draw_stragglers},
+    {"links", "links as measured, beside what was asked", plot_draw_links},
+    {NULL, NULL, NULL},
+};
+
+void picture_free(struct picture *picture)
+{
+    text_free(&picture->title);
+    text_free(&picture->description);
+    text_free(&picture->script);
+}
+
+const struct plot_kind *plot_find(const char *name, struct err *err)
+{
+    enum { NAMES_MAX = 32 };
+    const char *names[NAMES_MAX];
+    size_t count = 0;
+    cleanup(text_free) struct text list = {0};
+    for (const struct plot_kind *kind = plot_kinds; kind->name && count < NAMES_MAX; kind++) {
+        if (strcmp(kind->name, name) == 0)
+            return kind;
+        text_printf(&list, "%s%s", count ? ", " : "", kind->name);
+        names[count++] = kind->name;
+    }
+    const char *near = options_nearest(name, names, count);
+    if (near)
+        err_set(err, ERR_USAGE, "there is no plot '%.80s', did you mean '%s'?", name, near);
+    else
+        err_set(err, ERR_USAGE, "there is no plot '%.80s'; there are %s", name, list.bytes);
+    return NULL;
+}
+
+int plot_campaign(struct sql *sql, int64_t asked, int64_t *campaign_id, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    int result =
+        plot_ask(sql, "SELECT max(campaign_id) FROM campaign WHERE ?1 IN (0, campaign_id)", 1, (int64_t[]){asked}, &rows, err);
+    if (result == 0)
+        result = sql_next(rows, err);
+    if (result < 0)
+        return result;
+    if (sql_kind(rows, 0) == SQL_NULL && asked == 0)
+        return err_set(err, ERR_USAGE, "'%s' holds no campaign: there is nothing to show", sql_path(sql));
+    if (sql_kind(rows, 0) == SQL_NULL)
+        return err_set(err, ERR_USAGE, "'%s' holds no campaign %" PRId64 "; `laggard sql %s trials` has their campaign_id",
+                       sql_path(sql), asked, sql_path(sql));
+    *campaign_id = sql_integer(rows, 0);
+    return 0;
+}
+
+int plot_ask(struct sql *sql, const char *query, int count, const int64_t *values, struct sql_statement **rows, struct err *err)
+{
+    if (sql_prepare(sql, query, rows, err) < 0)
+        return -ERR_HOST;
+    sql_start(*rows);
+    for (int i = 0; i < count; i++)
+        sql_put_integer(*rows, values[i]);
+    return 0;
+}
+
+void plot_add_line(struct text *out, const char *text)
+{
+    cleanup(text_free) struct text utf8 = {0};
+    text_add_utf8(&utf8, text ? text : "", text ? strlen(text) : 0);
+    for (const char *c = utf8.bytes ? utf8.bytes : ""; *c; c++)
+        text_add_bytes(out, (unsigned char)*c < ' ' || *c == 0x7f ? " " : c, 1);
+}
+
+/* Between single quotes gnuplot takes every character as it is, but a quote, which is written twice. */
+void plot_quote(struct text *script, const char *text, size_t most)
+{
+    cleanup(text_free) struct text line = {0};
+    plot_add_line(&line, text);
+    const char *c = line.bytes ? line.bytes : "";
+    size_t shown = 0, width = text_width(c);
+    text_add(script, "'");
+    for (; *c && shown < (width > most ? most - 1 : most); shown++) {
+        size_t length = text_sequence_length(c);
+        text_add_bytes(script, *c == '\'' ? "''" : c, *c == '\'' ? 2 : length);
+        c += length;
+    }
+    text_add(script, *c ? "…'" : "'");
+}
+
+void plot_quote_cell(struct text *script, const char *label, const char *arm)
+{
+    cleanup(text_free) struct text name = {0};
+    text_printf(&name, "%s%s%s", label && label[0] ? label : "the only cell", arm && arm[0] ? ", " : "", arm ? arm : "");
+    plot_quote(script, name.bytes, 44);
+}
+
+void plot_begin(struct picture *picture)
+{
+    picture->width = PLOT_WIDTH;
+    text_add(&picture->script, "set encoding utf8\n"
+                               "set border 3 lc rgb '" PLOT_INK "'\n"
+                               "set tics nomirror out scale 0.6 tc rgb '" PLOT_INK "'\n"
+                               "set grid x y lw 0.5 lc rgb '" PLOT_FAINT "' dt '.'\n"
+                               "set key bmargin center horizontal Left reverse samplen 1.5 height 1 tc rgb '" PLOT_INK "'\n"
+                               "set title heading tc rgb '" PLOT_INK "'\n"
+                               "set xlabel tc rgb '" PLOT_INK "'\nset ylabel tc rgb '" PLOT_INK "'\n");
+}
+
+static void add_terminal(const struct picture *picture, enum plot_format format, const char *id, struct text *script)
+{
+    switch (format) {
+    case PLOT_SVG:
+        text_printf(script, "set terminal svg size %d,%d noenhanced font 'sans-serif,13' name '%s'%s\n", picture->width,
+                    picture->height, id ? id : "laggard", id ? "" : " background '#ffffff'");
+        break;
+    case PLOT_PNG:
+        text_printf(script,
+                    "set terminal pngcairo size %d,%d noenhanced font 'sans-serif,20' background '#ffffff' fontscale 1 "
+                    "linewidth 2 pointscale 2\n",
+                    2 * picture->width, 2 * picture->height);
+        break;
+    case PLOT_PDF:
+    default:
+        text_printf(script, "set terminal pdfcairo size %.3fin,%.3fin noenhanced font 'sans-serif,10'\n", picture->width / 96.0,
+                    picture->height / 96.0);
+        break;
+    }
+}
+
+int plot_render(const struct picture *picture, enum plot_format format, const char *id, struct text *out, struct err *err)
+{
+    cleanup(text_free) struct text script = {0}, drawn = {0};
+    add_terminal(picture, format, id, &script);
+    text_add(&script, "heading = ");
+    plot_quote(&script, id ? "" : picture->title.bytes, 90);
+    text_add(&script, "\n");
+    text_add_bytes(&script, picture->script.bytes, picture->script.length);
+    int result = gnuplot_run(&script, &drawn, err);
+    if (result < 0)
+        return result;
+    if (format == PLOT_SVG)
+        return plot_svg_finish(picture, id, &drawn, out, err);
+    text_add_bytes(out, drawn.bytes, drawn.length);
+    return 0;
+}

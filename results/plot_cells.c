@@ -1,0 +1,268 @@
+/* results/plot_cells.c: plots of a whole campaign, cell by cell: round times, message sizes, predictions. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "results/plot_internal.h"
+#include "results/sqlite_wrap.h"
+
+/* ---- round-time ---- */
+
+/* The cells that are shown, numbered from the top: as a subquery, so that trials and cells get the same numbers. */
+#define NUMBERED_CELLS                                                                                                             \
+    "SELECT *, row_number() OVER (ORDER BY cell, arm) AS place, count(*) OVER () AS cell_count, "                                  \
+    "row_number() OVER (ORDER BY round_time_p50_ns) AS speed FROM cells "                                                          \
+    "WHERE campaign_id = ?1 AND size_position IS NULL AND round_time_p50_ns IS NOT NULL"
+
+static int add_trials(struct sql *sql, int64_t campaign_id, struct picture *picture, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    int result = plot_ask(sql,
+                          "WITH numbered AS (" NUMBERED_CELLS ") SELECT t.round_time_p50_ns / 1e6, n.place + "
+                          "0.24 * ((row_number() OVER (PARTITION BY n.place ORDER BY t.trial)) % 5 - 2) / 2 FROM trials t "
+                          "JOIN numbered n ON n.cell_id = t.cell_id AND n.arm = t.arm WHERE t.campaign_id = ?1 AND n.place <= ?2 "
+                          "AND t.status = 'finished' AND t.fidelity <> 'void' AND t.round_time_p50_ns IS NOT NULL",
+                          2, (int64_t[]){campaign_id, PLOT_ROWS_MAX}, &rows, err);
+    if (result < 0)
+        return result;
+    text_add(&picture->script, "$trials << END\n");
+    while ((result = sql_next(rows, err)) > 0)
+        text_printf(&picture->script, "%.6f %.3f\n", sql_real(rows, 0), sql_real(rows, 1));
+    text_add(&picture->script, "END\n");
+    return result;
+}
+
+static void describe_round_time(struct sql_statement *rows, int shown, struct picture *picture, struct text *fastest,
+                                struct text *slowest)
+{
+    int64_t count = sql_integer(rows, 7), speed = sql_integer(rows, 8);
+    struct text *which = speed == 1 ? fastest : speed == count ? slowest : NULL;
+    if (which) {
+        plot_add_line(which, sql_text(rows, 0) && sql_text(rows, 0)[0] ? sql_text(rows, 0) : "the only cell");
+        text_printf(which, " (median %.3g ms)", sql_real(rows, 3));
+    }
+    if (shown > 1)
+        return;
+    text_printf(&picture->description, "Median round times of %" PRId64 " cell%s", count, count == 1 ? "" : "s");
+    if (count > PLOT_ROWS_MAX)
+        text_printf(&picture->description, ", of which the first %d are shown", PLOT_ROWS_MAX);
+}
+
+/* Rows of a picture with names to their left. */
+static void finish_rows(int shown, bool from_zero, struct picture *picture)
+{
+    picture->height = 140 + 24 * shown;
+    text_printf(&picture->script, "set yrange [%d.6:0.4]\nset xrange [%s:*]\nset xlabel 'round time, ms'\n", shown,
+                from_zero ? "0" : "*");
+}
+
+int plot_draw_round_time(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    cleanup(text_free) struct text ticks = {0}, cells = {0}, intervals = {0}, predictions = {0}, fastest = {0}, slowest = {0};
+    double lowest = INFINITY, highest = 0; /* medians near each other are looked at closely */
+    int shown = 0;
+    int result = plot_ask(sql,
+                          "SELECT label, arm, place, round_time_p50_ns / 1e6, round_time_low_ns / 1e6, round_time_high_ns / 1e6, "
+                          "predicted_round_ns / 1e6, cell_count, speed FROM (" NUMBERED_CELLS ") ORDER BY place",
+                          1, (int64_t[]){asked->campaign_id}, &rows, err);
+    while (result == 0 && (result = sql_next(rows, err)) > 0) {
+        result = 0;
+        describe_round_time(rows, ++shown, picture, &fastest, &slowest);
+        if (shown > PLOT_ROWS_MAX)
+            continue;
+        lowest = fmin(lowest, sql_real(rows, 3));
+        highest = fmax(highest, sql_real(rows, 3));
+        text_add(&ticks, shown > 1 ? ", " : "set ytics scale 0 (");
+        plot_quote_cell(&ticks, sql_text(rows, 0), sql_text(rows, 1));
+        text_printf(&ticks, " %d", shown);
+        text_printf(&cells, "%.6f %d\n", sql_real(rows, 3), shown);
+        if (isfinite(sql_real(rows, 4)) && isfinite(sql_real(rows, 5)))
+            text_printf(&intervals, "%.6f %d %.6f %.6f\n", sql_real(rows, 3), shown, sql_real(rows, 4), sql_real(rows, 5));
+        if (isfinite(sql_real(rows, 6)))
+            text_printf(&predictions, "%.6f %d\n", sql_real(rows, 6), shown);
+    }
+    if (result < 0)
+        return result;
+    text_add(&picture->title, "Round time of each cell");
+    if (shown == 0) {
+        text_add(&picture->description, "No cell with a single message size has a round time.");
+        return 0;
+    }
+    text_printf(&picture->description, ". Fastest: %s%s%s.", fastest.bytes ? fastest.bytes : "unknown",
+                slowest.bytes ? "; slowest: " : "", slowest.bytes ? slowest.bytes : "");
+    plot_begin(picture);
+    finish_rows(shown < PLOT_ROWS_MAX ? shown : PLOT_ROWS_MAX, lowest < 0.4 * highest, picture);
+    struct text *script = &picture->script;
+    text_printf(script, "%s)\n$cells << END\n%sEND\n", ticks.bytes, cells.bytes);
+    if (intervals.length)
+        text_printf(script, "$intervals << END\n%sEND\n", intervals.bytes);
+    if (predictions.length)
+        text_printf(script, "$predictions << END\n%sEND\n", predictions.bytes);
+    result = add_trials(sql, asked->campaign_id, picture, err);
+    text_printf(script, "plot $trials with points pt 7 ps 0.4 lc rgb '" PLOT_FAINT "' title 'a trial''s median', ");
+    if (predictions.length)
+        text_printf(script, "$predictions with points pt 2 ps 0.9 lw 1.5 lc rgb '%s' title 'predicted mean', ", plot_colours[1]);
+    if (intervals.length)
+        text_printf(script, "$intervals with xerrorbars pt 7 ps 0.01 lw 1.8 lc rgb '%s' title '95 %% interval', ", plot_colours[0]);
+    text_printf(script, "$cells with points pt 13 ps 0.7 lc rgb '%s' title 'median over trials'\n", plot_colours[0]);
+    return result;
+}
+
+/* ---- lines: a series a name, used by sizes ---- */
+
+struct lines {
+    struct text blocks, plot;
+    int count, left_out;
+};
+
+static void lines_free(struct lines *lines)
+{
+    text_free(&lines->blocks);
+    text_free(&lines->plot);
+}
+
+static void line_begin(struct lines *lines, const char *label, const char *arm)
+{
+    int colour = lines->count % PLOT_COLOUR_COUNT;
+    text_printf(&lines->blocks, "%s$line%d << END\n", lines->count ? "END\n" : "", lines->count);
+    text_printf(&lines->plot, "%s$line%d with linespoints lw 1.6 pt 7 ps 0.6 dt %d lc rgb '%s' title ",
+                lines->count ? ", " : "plot ", lines->count, lines->count < PLOT_COLOUR_COUNT ? 1 : 2, plot_colours[colour]);
+    plot_quote_cell(&lines->plot, label, arm);
+    lines->count++;
+}
+
+static void lines_finish(struct lines *lines, struct picture *picture)
+{
+    picture->height = 340 + 20 * ((lines->count + 1) / 2);
+    text_printf(&picture->script, "set key maxcols 2\n%sEND\n%s\n", lines->blocks.bytes, lines->plot.bytes);
+    if (lines->left_out)
+        text_printf(&picture->description, " %d more are left out.", lines->left_out);
+}
+
+/* Sizes within one trial, or a campaign that sweeps workload.size in its matrix: then the label without the size names the line. */
+int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err)
+{
+    static const char query[] =
+        "WITH sized AS (SELECT c.cell, c.arm, c.payload_bytes, c.algbw_bytes_per_second AS algbw, c.busbw_bytes_per_second AS "
+        "busbw, "
+        "CASE WHEN s.path IS NULL THEN c.label ELSE trim(replace(replace(c.label, s.path || '=' || s.value, ''), '  ', ' ')) END "
+        "AS line "
+        "FROM cells c LEFT JOIN cell_setting s ON s.cell_id = c.cell_id AND s.path = 'workload.size' "
+        "WHERE c.campaign_id = ?1 AND c.algbw_bytes_per_second IS NOT NULL AND (c.size_position IS NOT NULL OR s.path IS NOT "
+        "NULL)) "
+        "SELECT line, arm, payload_bytes, CASE WHEN (SELECT count(*) FROM sized WHERE busbw IS NULL) = 0 THEN busbw ELSE algbw END "
+        "/ 1e6, dense_rank() OVER (ORDER BY line, arm), (SELECT count(*) FROM sized WHERE busbw IS NULL) FROM sized "
+        "ORDER BY line, arm, payload_bytes";
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    cleanup(lines_free) struct lines lines = {0};
+    double highest = 0;
+    int64_t line = 0, seen = 0;
+    bool bus = true;
+    int result = plot_ask(sql, query, 1, (int64_t[]){asked->campaign_id}, &rows, err);
+    while (result == 0 && (result = sql_next(rows, err)) > 0) {
+        result = 0;
+        bus = sql_integer(rows, 5) == 0;
+        seen = sql_integer(rows, 4);
+        if (seen > PLOT_LINES_MAX)
+            continue;
+        if (seen != line)
+            line_begin(&lines, sql_text(rows, 0), sql_text(rows, 1));
+        line = seen;
+        highest = fmax(highest, sql_real(rows, 3));
+        text_printf(&lines.blocks, "%" PRId64 " %.6g\n", sql_integer(rows, 2), sql_real(rows, 3));
+    }
+    if (result < 0)
+        return result;
+    text_printf(&picture->title, "%s bandwidth against message size", bus ? "Bus" : "Algorithm");
+    if (lines.count == 0) {
+        text_add(&picture->description, "No cell sweeps message sizes.");
+        return 0;
+    }
+    lines.left_out = (int)(seen - line);
+    text_printf(&picture->description, "%s bandwidth by message size, %d line%s; the highest is %.3g MB/s.",
+                bus ? "Bus" : "Algorithm", lines.count, lines.count == 1 ? "" : "s", highest);
+    plot_begin(picture);
+    text_printf(&picture->script,
+                "set logscale x\nset autoscale xfix\nset format x '%%.0s %%cB'\nset yrange [0:*]\nset xlabel 'message size'\n"
+                "set ylabel '%s bandwidth, MB/s'\n",
+                bus ? "bus" : "algorithm");
+    lines_finish(&lines, picture);
+    return 0;
+}
+
+/* ---- predictions ---- */
+
+/* On a logarithmic axis of a few octaves gnuplot labels too little: 1, 2 and 5 of each decade. */
+static void add_ticks(double low, double high, struct text *script)
+{
+    const char *comma = "set xtics (";
+    for (double decade = pow(10, floor(log10(low))); decade < high; decade *= 10)
+        for (int i = 0; i < 3; i++) {
+            double at = decade * (i == 0 ? 1 : i == 1 ? 2 : 5);
+            if (at < low || at > high)
+                continue;
+            text_printf(script, "%s%.9g", comma, at);
+            comma = ", ";
+        }
+    text_add(script, ")\n");
+}
+
+int plot_draw_predictions(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err)
+{
+    static const char query[] =
+        "SELECT scheme, predicted_round_ns / 1e6, round_time_mean_ns / 1e6, prediction_ratio, dense_rank() OVER (ORDER BY scheme) "
+        "FROM cells WHERE campaign_id = ?1 AND predicted_round_ns > 0 AND round_time_mean_ns > 0 ORDER BY scheme, "
+        "predicted_round_ns";
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    cleanup(text_free) struct text blocks = {0}, plot = {0};
+    double low = INFINITY, high = 0, least = INFINITY, most = 0;
+    int64_t line = 0, count = 0;
+    int result = plot_ask(sql, query, 1, (int64_t[]){asked->campaign_id}, &rows, err);
+    while (result == 0 && (result = sql_next(rows, err)) > 0) {
+        static const int shapes[] = {7, 5, 9, 11, 13, 6, 4, 8};
+        result = 0;
+        if (sql_integer(rows, 4) != line) {
+            int64_t which = line % PLOT_COLOUR_COUNT;
+            text_printf(&blocks, "%s$line%" PRId64 " << END\n", line ? "END\n" : "", line);
+            text_printf(&plot, ", $line%" PRId64 " with points pt %d ps 0.9 lc rgb '%s' title ", line, shapes[which],
+                        plot_colours[which]);
+            plot_quote(&plot, sql_text(rows, 0), 30);
+        }
+        line = sql_integer(rows, 4);
+        count++;
+        text_printf(&blocks, "%.6f %.6f\n", sql_real(rows, 1), sql_real(rows, 2));
+        low = fmin(low, fmin(sql_real(rows, 1), sql_real(rows, 2)));
+        high = fmax(high, fmax(sql_real(rows, 1), sql_real(rows, 2)));
+        least = fmin(least, sql_real(rows, 3));
+        most = fmax(most, sql_real(rows, 3));
+    }
+    if (result < 0)
+        return result;
+    text_add(&picture->title, "Measured mean round times against predicted ones");
+    if (count == 0) {
+        text_add(&picture->description, "No cell has both a measured and a predicted round time.");
+        return 0;
+    }
+    text_printf(&picture->description,
+                "Measured over predicted mean round time of %" PRId64
+                " cell%s lies between %.3g and %.3g; on the line they are equal.",
+                count, count == 1 ? "" : "s", least, most);
+    plot_begin(picture);
+    picture->height = 400 + 20 * (int)(line / 4);
+    low *= 0.85;
+    high *= 1.18;
+    if (high > 8 * low) {
+        text_add(&picture->script, "set logscale xy\n");
+        cleanup(text_free) struct text ticks = {0};
+        add_ticks(low, high, &ticks);
+        text_printf(&picture->script, "%sset y%s", ticks.bytes, ticks.bytes + 5);
+    }
+    text_printf(&picture->script,
+                "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset xlabel 'predicted mean round time, ms'\n"
+                "set ylabel 'measured mean round time, ms'\n%sEND\n"
+                "plot x with lines lw 1 lc rgb '" PLOT_FAINT "' title 'equal'%s\n",
+                low, high, low, high, blocks.bytes, plot.bytes);
+    return 0;
+}

@@ -1,0 +1,123 @@
+#!/bin/sh
+# plot.t: TAP. laggard plot: each picture is what it says, has words for those who do not see it, and no name from the database becomes
+# anything else than letters; on campaigns of the virtual world.
+. "$(dirname "$0")/lib.sh"
+cd "$SCRATCH" || exit 1
+cat > tiny.yaml <<'Y'
+name: tiny
+world: virtual
+topology: {link: {rate: 100mbit, delay: 1ms}}
+workload: {model: mlp, dataset: fashion-mnist, layers: [4], rounds: 6, evaluate_every: 3}
+compute.time: {distribution: exponential, mean: 5ms}
+matrix: {scheme: [ps-sync, ring]}
+workers: 3
+repeats: 6
+Y
+cat > sizes.yaml <<'Y'
+name: sizes
+world: virtual
+topology: {link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, rounds: 3}
+compute.time: {distribution: constant, value: 1ms}
+matrix: {scheme: [ps-sync, ring], workload.size: [1KB, 1MB]}
+workers: 3
+Y
+"$LAGGARD" run tiny.yaml --db tiny.db --quiet > /dev/null
+"$LAGGARD" run sizes.yaml --db sizes.db --quiet > /dev/null
+is "$(query tiny.db "SELECT count(*) FROM trials WHERE status = 'finished'") $(query sizes.db "SELECT count(*) FROM trials WHERE status = 'finished'")" "12 4" "two databases"
+names=$("$LAGGARD" plot tiny.db | cut -d ' ' -f 1)
+is "$(echo "$names" | wc -l)" 8 "plot without a name lists them"
+
+# ---- the script: a program of gnuplot's name that prints what it is given ----
+mkdir fake broken none
+printf '#!/bin/sh\nexec /bin/cat\n' > fake/gnuplot
+printf '#!/bin/sh\n/bin/cat > /dev/null\necho "line 3: what is this" >&2\nexit 4\n' > broken/gnuplot
+chmod +x fake/gnuplot broken/gnuplot
+script() { # script DB NAME ARGUMENT...
+    db=$1
+    shift
+    PATH=$PWD/fake "$LAGGARD" plot "$db" "$@" --format pdf
+}
+block() { # block NAME: of the script on stdin
+    awk -v name="\$$1" '$1 == name && $2 == "<<" { inside = 1; next } $1 == "END" { inside = 0 } inside'
+}
+is "$(script tiny.db round-time | block cells)" "$(query tiny.db "SELECT printf('%.6f %d', round_time_p50_ns / 1e6, cell + 1) FROM cells")" "round-time: the medians of the view cells"
+is "$(script tiny.db round-time | block intervals)" "$(query tiny.db "SELECT printf('%.6f %d %.6f %.6f', round_time_p50_ns / 1e6, cell + 1, round_time_low_ns / 1e6, round_time_high_ns / 1e6) FROM cells")" "round-time: their intervals"
+is "$(script tiny.db round-time | block predictions)" "$(query tiny.db "SELECT printf('%.6f %d', predicted_round_ns / 1e6, cell + 1) FROM cells")" "round-time: the predictions"
+is "$(script tiny.db round-time | block trials | wc -l)" 12 "round-time: a point a trial"
+is "$(script tiny.db learning-rounds | block line1)" "$(query tiny.db "SELECT printf('%d %.6g', round, avg(loss)) FROM learning_curves WHERE cell = 1 GROUP BY round")" "learning-rounds: the mean loss"
+is "$(script tiny.db timeline --trial 2 --round 4 | block compute | wc -l)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 2 AND round = 4 AND kind = 'compute'")" "timeline: the spans of the round that was asked for"
+is "$(script sizes.db sizes | block line1)" "$(query sizes.db "SELECT printf('%d %.6g', payload_bytes, algbw_bytes_per_second / 1e6) FROM cells WHERE scheme = 'ring' ORDER BY payload_bytes")" "sizes: a line a scheme, by size"
+is "$(script tiny.db stragglers | block tails | wc -l)" 6 "stragglers: a row a worker"
+# A database of an emulated campaign has measured links; here they are put in.
+cp tiny.db links.db
+query links.db "INSERT INTO link_check (trial_id, link, direction, goodput_bps, delay_mean_ns, delay_minimum_ns, delay_maximum_ns, probes_sent_count, probes_received_count, within_tolerance) SELECT trial_id, link, direction, 95e6, 1000000 + link, 900000, 1200000, 9, 9, 1 FROM link WHERE trial_id = 1"
+is "$(script links.db links | block measured | wc -l)" "$(query links.db "SELECT 2 * count(*) FROM links WHERE trial = 1")" "links: rate and delay of each direction"
+
+# ---- gnuplot's answer ----
+pictures() { # pictures DB NAME: one in every format
+    "$LAGGARD" plot "$1" "$2" -o picture.svg 2> err.text
+    is "$?$(cat err.text)" 0 "$2: drawn"
+    xmllint --noout picture.svg 2> err.text
+    is "$?$(cat err.text)" 0 "$2: SVG is well-formed"
+    is "$(xmllint --xpath 'concat(count(/*/*[local-name()="title"][string-length() > 9]), count(/*/*[local-name()="desc"][string-length() > 20]), /*/@role)' picture.svg)" 11img "$2: has a title and a description"
+    is "$(grep -cE 'https?://' picture.svg) $(grep -oE 'https?://[^"]*' picture.svg | sort -u | tr '\n' ' ')" "1 http://www.w3.org/1999/xlink http://www.w3.org/2000/svg " "$2: names nothing outside but its namespaces"
+    is "$("$LAGGARD" plot "$1" "$2" --format png | head -c 4 | od -An -c | tr -d ' ')$("$LAGGARD" plot "$1" "$2" --format pdf | head -c 4)" "211PNG%PDF" "$2: PNG and PDF"
+}
+if command -v gnuplot > /dev/null; then
+    for name in $names; do
+        case $name in sizes) pictures sizes.db sizes ;; links) pictures links.db links ;; *) pictures tiny.db "$name" ;; esac
+    done
+    # Names that would be commands, markup or no text at all.
+    hostile="'a''b\"\`touch broke-out\`\$(touch broke-out)<script>&</text>]]>@x{}\\' || char(10) || 'system(\"touch broke-out\")' || char(1) || CAST(x'ff41' AS TEXT)"
+    for db in tiny.db sizes.db links.db; do
+        query $db "UPDATE cell SET label = $hostile || number; UPDATE node SET name = $hostile || node; UPDATE campaign SET name = $hostile; UPDATE trial SET arm = $hostile"
+    done
+    for name in $names; do
+        db=tiny.db
+        case $name in sizes|links) db=$name.db ;; esac
+        "$LAGGARD" plot $db "$name" -o picture.svg 2> err.text
+        is "$?$(cat err.text)" 0 "$name: drawn with hostile names"
+        is "$(xmllint --xpath 'count(//*[local-name()="script"])' picture.svg 2>&1)" 0 "$name: well-formed, and names are no markup"
+    done
+    is "$(ls -A . | grep -c broke-out)" 0 "no name was run"
+    "$LAGGARD" plot tiny.db timeline > first.svg
+    "$LAGGARD" plot tiny.db timeline > second.svg
+    cmp -s first.svg second.svg
+    is $? 0 "the same picture twice"
+    "$LAGGARD" plot tiny.db timeline > /dev/full 2> err.text
+    is $? 3 "a full disk: exit code"
+    "$LAGGARD" plot tiny.db timeline -o /dev/full 2> err.text
+    is "$? $(cat err.text)" "3 laggard: error: cannot write '/dev/full': No space left on device" "a full disk: the sentence"
+else
+    ok 0 "# skip gnuplot is not installed: no picture was drawn"
+fi
+
+# ---- what is wrong ----
+refused() { # refused NAME CODE ERE ARGUMENT...
+    name=$1 code=$2 pattern=$3
+    shift 3
+    "$LAGGARD" plot "$@" > out.text 2> err.text
+    is "$? $(wc -c < out.text)" "$code 0" "$name: exit code $code, no result"
+    like "$(cat err.text)" "$pattern" "$name: the sentence"
+}
+refused "an unknown plot" 2 "did you mean 'timeline'" tiny.db timelime
+refused "no database" 2 "there is no database" none.db timeline
+refused "an unknown campaign" 2 "holds no campaign 9" tiny.db timeline --campaign 9
+refused "an unknown trial" 2 "holds no trial 99" tiny.db timeline --trial 99
+refused "an unknown round" 2 "trial 1 has no round 77" tiny.db timeline --round 77
+refused "a folder that is not there" 3 "cannot write 'no/such/file'" tiny.db timeline -o no/such/file
+refused "no measured links" 2 "would be empty: No link was measured" tiny.db links
+query tiny.db "UPDATE trial SET fidelity = 'void', fidelity_reason = 'for the test'"
+for name in round-time predictions learning timeline stragglers; do
+    refused "only void trials" 2 "plot $name of campaign 1 of 'tiny.db' would be empty: No" tiny.db "$name"
+done
+query tiny.db "PRAGMA foreign_keys = off; DELETE FROM campaign"
+refused "no campaign" 2 "holds no campaign: there is nothing to show" tiny.db timeline
+PATH=$PWD/none "$LAGGARD" plot sizes.db sizes > out.text 2> err.text
+is "$? $(wc -c < out.text)" "3 0" "gnuplot is missing: exit code"
+like "$(cat err.text)" "plots are drawn by gnuplot, and no folder of PATH has it: install Debian's package gnuplot-nox" "gnuplot is missing: the sentence"
+PATH=$PWD/broken "$LAGGARD" plot sizes.db sizes > out.text 2> err.text
+is "$? $(wc -c < out.text) $(cat err.text)" "3 0 laggard: error: gnuplot drew no picture (exit status 4): line 3: what is this" "gnuplot fails: what it said"
+cd "$OLDPWD" || exit 1
+finish
