@@ -2,6 +2,7 @@
 #include "results/digest.h"
 
 #include <math.h>
+#include <nettle/base64.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,4 +81,14 @@ void digest_of_text(const char *text, char hex[static DIGEST_HEX_BYTES])
     cleanup(digest_cleanup) struct digest *digest = digest_new();
     add_bytes(digest, text, strlen(text));
     digest_hex(digest, hex);
+}
+
+void digest_base64_of_text(const char *text, char base64[static DIGEST_BASE64_BYTES])
+{
+    cleanup(digest_cleanup) struct digest *digest = digest_new();
+    uint8_t sha256[SHA256_DIGEST_SIZE];
+    add_bytes(digest, text, strlen(text));
+    sha256_digest(&digest->context, sizeof(sha256), sha256);
+    base64_encode_raw(base64, sizeof(sha256), sha256);
+    base64[DIGEST_BASE64_BYTES - 1] = 0;
 }

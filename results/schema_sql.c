@@ -12,6 +12,7 @@
             ".popsection\n")
 
 INCLUDE_TEXT(schema_sql_tables, "schemas/results.sql");
+INCLUDE_TEXT(schema_sql_gate, "schemas/results_gate.sql");
 INCLUDE_TEXT(schema_sql_views, "schemas/results_views.sql");
 INCLUDE_TEXT(schema_sql_columns, "schemas/results_columns.sql");
 INCLUDE_TEXT(schema_sql_indexes, "schemas/results_indexes.sql");

@@ -52,14 +52,13 @@ static int fail(struct sql *sql, const char *what, struct err *err)
     return err_set(err, ERR_HOST, "cannot %s the database '%s': %s%s", what, sql->path, sqlite3_errmsg(sql->handle), remedy);
 }
 
-int sql_open(const char *path, bool create, struct sql **out, struct err *err)
+static int open_with(const char *path, int flags, struct sql **out, struct err *err)
 {
     cleanup(sql_cleanup) struct sql *sql = calloc(1, sizeof(*sql) + strlen(path) + 1);
     if (!sql)
         return err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
     memcpy(sql->path, path, strlen(path) + 1);
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
-    if (sqlite3_open_v2(path, &sql->handle, flags, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(path, &sql->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return sql->handle ? fail(sql, "open", err) : err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
     sqlite3_busy_timeout(sql->handle, 10000);
     sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -68,6 +67,16 @@ int sql_open(const char *path, bool create, struct sql **out, struct err *err)
         return -ERR_HOST;
     *out = steal_pointer(&sql);
     return 0;
+}
+
+int sql_open(const char *path, bool create, struct sql **out, struct err *err)
+{
+    return open_with(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), out, err);
+}
+
+int sql_open_read(const char *path, struct sql **out, struct err *err)
+{
+    return open_with(path, SQLITE_OPEN_READONLY, out, err);
 }
 
 void sql_close(struct sql *sql)
@@ -134,6 +143,29 @@ int sql_prepare(struct sql *sql, const char *text, struct sql_statement **out, s
     statement->next = sql->statements;
     sql->statements = statement;
     *out = statement;
+    return 0;
+}
+
+int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement **out, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *statement = NULL;
+    const char *rest = NULL;
+    sqlite3_stmt *handle = NULL;
+    if (sqlite3_prepare_v3(sql->handle, text, -1, 0, &handle, &rest) != SQLITE_OK) {
+        bool damaged = (sqlite3_errcode(sql->handle) & 0xff) != SQLITE_ERROR;
+        return damaged ? fail(sql, "read", err)
+                       : err_set(err, ERR_USAGE, "SQLite does not take this query: %s", sqlite3_errmsg(sql->handle));
+    }
+    bool reads = handle && sqlite3_stmt_readonly(handle) && sqlite3_column_count(handle) > 0;
+    bool alone = !rest || !rest[strspn(rest, "; \t\r\n")];
+    sqlite3_finalize(handle);
+    if (!reads)
+        return err_set(err, ERR_USAGE, "this is no query that reads: one that begins with SELECT or WITH is needed");
+    if (!alone)
+        return err_set(err, ERR_USAGE, "this is more than one query: give one, without anything behind it");
+    if (sql_prepare(sql, text, &statement, err) < 0)
+        return -ERR_HOST;
+    *out = steal_pointer(&statement);
     return 0;
 }
 
@@ -267,6 +299,31 @@ int sql_next(struct sql_statement *statement, struct err *err)
 static bool is_null(struct sql_statement *statement, int column)
 {
     return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
+}
+
+int sql_column_count(struct sql_statement *statement)
+{
+    return sqlite3_column_count(statement->handle);
+}
+
+const char *sql_column_name(struct sql_statement *statement, int column)
+{
+    const char *name = sqlite3_column_name(statement->handle, column);
+    return name ? name : "";
+}
+
+enum sql_kind sql_kind(struct sql_statement *statement, int column)
+{
+    switch (sqlite3_column_type(statement->handle, column)) {
+    case SQLITE_INTEGER:
+        return SQL_INTEGER;
+    case SQLITE_FLOAT:
+        return SQL_REAL;
+    case SQLITE_NULL:
+        return SQL_NULL;
+    default:
+        return SQL_TEXT;
+    }
 }
 
 int64_t sql_integer(struct sql_statement *statement, int column)

@@ -16,6 +16,8 @@ struct sql_statement;
 /* `path` names the file in messages too. The file must exist unless `create`. Waits up to ten seconds for other processes' locks;
  * foreign keys are on; functions with side effects in the schema are off. */
 int sql_open(const char *path, bool create, struct sql **sql, struct err *err);
+/* The same without any right to write; also while another process writes. */
+int sql_open_read(const char *path, struct sql **sql, struct err *err);
 void sql_close(struct sql *sql);    /* finalises what was prepared; NULL allowed */
 void sql_cleanup(struct sql **sql); /* for cleanup() */
 const char *sql_path(const struct sql *sql);
@@ -30,6 +32,8 @@ int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct er
 int sql_prepare(struct sql *sql, const char *text, struct sql_statement **statement, struct err *err);
 /* INSERT INTO table (columns) with one parameter a column; `columns` is a comma-separated list. */
 int sql_prepare_insert(struct sql *sql, const char *table, const char *columns, struct sql_statement **statement, struct err *err);
+/* A query that somebody else wrote: exactly one statement, which has rows and changes nothing; otherwise ERR_USAGE. */
+int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement **statement, struct err *err);
 void sql_finish(struct sql_statement *statement); /* before the connection ends; NULL allowed */
 void sql_finish_cleanup(struct sql_statement **statement);
 
@@ -49,6 +53,11 @@ int sql_next(struct sql_statement *statement, struct err *err); /* 1: a row; 0: 
 int64_t sql_integer(struct sql_statement *statement, int column);
 double sql_real(struct sql_statement *statement, int column);      /* NAN for NULL */
 const char *sql_text(struct sql_statement *statement, int column); /* NULL for NULL; valid until the next sql_next() */
+
+enum sql_kind { SQL_NULL, SQL_INTEGER, SQL_REAL, SQL_TEXT }; /* a blob is text */
+int sql_column_count(struct sql_statement *statement);
+const char *sql_column_name(struct sql_statement *statement, int column);
+enum sql_kind sql_kind(struct sql_statement *statement, int column);
 
 /* A transaction is rolled back when its holder leaves the scope without sql_commit(). */
 struct sql_transaction {

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "results/database.h"
 #include "results/store_internal.h"
 
 static void store_free(struct store *store)
@@ -42,7 +44,7 @@ static int create_or_recognise(struct sql *sql, struct err *err)
         sql_ask_integer(sql, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0)
         return -ERR_HOST;
     if (objects > 0 && application_id == STORE_APPLICATION_ID && version == STORE_VERSION)
-        return sql_commit(&transaction, err);
+        return store_schema_gate(sql, err) < 0 ? -ERR_HOST : sql_commit(&transaction, err);
     if (objects > 0)
         return err_set(
             err, ERR_HOST,
@@ -62,11 +64,27 @@ static int choose_journal(struct sql *sql, struct err *err)
                     err);
 }
 
+static int note_interrupted(struct sql *sql, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *insert = NULL;
+    if (sql_prepare(sql,
+                    "INSERT INTO event (campaign_id, trial_id, at_unix_ns, kind, text) SELECT campaign_id, trial_id, ?, "
+                    "'interrupted', 'the controller had ended before this trial did, as the next one found' "
+                    "FROM trial WHERE status = 'running'",
+                    &insert, err) < 0)
+        return -ERR_HOST;
+    sql_start(insert);
+    sql_put_integer(insert, clock_wall_ns());
+    return sql_run(insert, err);
+}
+
 /* The lock says that nobody else is writing, so a trial that is still marked as running has lost its controller. */
 static int mark_interrupted(struct sql *sql, int *interrupted, struct err *err)
 {
     int64_t running = 0;
     if (sql_ask_integer(sql, "SELECT count(*) FROM trial WHERE status = 'running'", &running, err) < 0)
+        return -ERR_HOST;
+    if (running > 0 && note_interrupted(sql, err) < 0)
         return -ERR_HOST;
     if (running > 0 && sql_exec(sql,
                                 "UPDATE trial SET status = 'interrupted', reason = 'the controller ended before this trial did' "
@@ -124,5 +142,23 @@ int store_close(struct store *store, struct err *err)
     if (result == 0)
         fold_journal(store->sql);
     store_free(store);
+    return result;
+}
+
+int store_open_existing(const char *path, struct store **store, struct err *err)
+{
+    struct sql *look = NULL;
+    int result = database_open(path, &look, err);
+    if (result < 0)
+        return result;
+    sql_close(look);
+    return store_open(path, NULL, store, err);
+}
+
+int store_close_after(struct store *store, int result, struct err *err)
+{
+    struct err close_err = {0};
+    if (store_close(store, &close_err) < 0 && result == 0)
+        return err_set(err, close_err.kind, "%s", close_err.text);
     return result;
 }

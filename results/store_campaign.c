@@ -1,5 +1,4 @@
-/* results/store_campaign.c: what a campaign writes before its first trial: the host, the file, the cells; and events at any
- * time. */
+/* results/store_campaign.c: what a campaign writes before its first trial: the host, the file, the cells. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +73,8 @@ static void spell_settings(const struct cell *cell, struct text *out)
     json_end_object(&json);
 }
 
-static int store_cell(struct store *store, int64_t campaign_id, const struct cell *cell, const char *settings_text, struct err *err)
+static int store_cell(struct store *store, int64_t campaign_id, const struct cell *cell, const char *settings_text, int64_t *id,
+                      struct err *err)
 {
     cleanup(text_free) struct text settings = {0};
     spell_settings(cell, &settings);
@@ -90,7 +90,7 @@ static int store_cell(struct store *store, int64_t campaign_id, const struct cel
     sql_put_text(row, settings_text);
     if (sql_run(row, err) < 0)
         return -ERR_HOST;
-    int64_t cell_id = sql_last_row_id(store->sql);
+    int64_t cell_id = *id = sql_last_row_id(store->sql);
     for (int i = 0; i < cell->swept_count; i++) {
         if (!(row = store_row(store, ROW_CELL_SETTING, err)))
             return -ERR_HOST;
@@ -100,6 +100,45 @@ static int store_cell(struct store *store, int64_t campaign_id, const struct cel
         sql_put_text(row, cell->swept[i].text);
         if (sql_run(row, err) < 0)
             return err_wrap(err, "the cell '%s'", cell->label);
+    }
+    return 0;
+}
+
+static int store_arms(struct store *store, int64_t campaign_id, const struct plan *plan, struct err *err)
+{
+    for (int i = 0; i < plan->arm_count; i++) {
+        struct sql_statement *row = store_row(store, ROW_ARM, err);
+        if (!row)
+            return -ERR_HOST;
+        sql_put_integer(row, campaign_id);
+        sql_put_integer(row, i);
+        sql_put_text(row, plan->arms[i].name);
+        sql_put_text(row, plan->arms[i].text);
+        if (sql_run(row, err) < 0)
+            return err_wrap(err, "the arm '%s'", plan->arms[i].name);
+    }
+    return 0;
+}
+
+/* A cell is one row; what it is under each of its arms stands in arm_cell. */
+static int store_cells(struct store *store, int64_t campaign_id, const struct plan *plan, const char *const *settings_text,
+                       struct err *err)
+{
+    int64_t cell_id = 0;
+    for (int i = 0; i < plan->cell_count; i++) {
+        int arm = i % plan_variants(plan);
+        if (arm == 0 && store_cell(store, campaign_id, &plan->cells[i], settings_text[i], &cell_id, err) < 0)
+            return -ERR_HOST;
+        if (plan->arm_count == 0)
+            continue;
+        struct sql_statement *row = store_row(store, ROW_ARM_CELL, err);
+        if (!row)
+            return -ERR_HOST;
+        sql_put_integer(row, cell_id);
+        sql_put_text(row, plan->arms[arm].name);
+        sql_put_text(row, settings_text[i]);
+        if (sql_run(row, err) < 0)
+            return err_wrap(err, "the cell '%s', arm '%s'", plan->cells[i].label, plan->arms[arm].name);
     }
     return 0;
 }
@@ -128,27 +167,20 @@ int store_campaign(struct store *store, const struct plan *plan, const char *con
     if (sql_run(row, err) < 0)
         return -ERR_HOST;
     int64_t id = sql_last_row_id(store->sql);
-    for (int i = 0; i < plan->cell_count; i++)
-        if (store_cell(store, id, &plan->cells[i], cell_settings_text[i], err) < 0)
-            return -ERR_HOST;
+    if (store_arms(store, id, plan, err) < 0 || store_cells(store, id, plan, cell_settings_text, err) < 0)
+        return -ERR_HOST;
     if (sql_commit(&transaction, err) < 0)
         return -ERR_HOST;
     *campaign_id = id;
     return 0;
 }
 
-int store_event(struct store *store, int64_t campaign_id, int64_t trial_id, const char *kind, const char *text, struct err *err)
+int store_confirms(struct store *store, int64_t campaign_id, int64_t confirmed_id, struct err *err)
 {
-    struct sql_statement *row = store_row(store, ROW_EVENT, err);
+    struct sql_statement *row = store_row(store, ROW_CONFIRMATION, err);
     if (!row)
         return -ERR_HOST;
     sql_put_integer(row, campaign_id);
-    if (trial_id)
-        sql_put_integer(row, trial_id);
-    else
-        sql_put_null(row);
-    sql_put_integer(row, clock_wall_ns());
-    sql_put_text(row, kind);
-    sql_put_text(row, text);
+    sql_put_integer(row, confirmed_id);
     return sql_run(row, err);
 }

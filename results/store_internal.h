@@ -22,13 +22,23 @@ enum row_kind {
     ROW_LINK_READBACK,
     ROW_LINK_CHECK,
     ROW_LINK_COUNTER,
+    ROW_PACKET_SUMMARY,
     ROW_ROUND,
     ROW_ROUND_HELD,
     ROW_SPAN,
+    ROW_GRADIENT,
     ROW_EVALUATION,
     ROW_NODE_COUNTER,
+    ROW_COUNTER_SAMPLE,
+    ROW_PROCESS,
+    ROW_TRAFFIC_FLOW,
+    ROW_CPU_LIMIT,
     ROW_PREDICTION,
+    ROW_MESSAGE_SIZE,
     ROW_EVENT,
+    ROW_ARM,
+    ROW_ARM_CELL,
+    ROW_CONFIRMATION,
     ROW_KIND_COUNT
 };
 
@@ -44,10 +54,17 @@ struct sql_statement *store_row(struct store *store, enum row_kind kind, struct 
 int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err);
 int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_nodes_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_samples(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_processes(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_events_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+double store_long_run_loss(const struct impairments *asked);
+int store_cpu_limits(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_traffic(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_metrics(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 
 /* Tables, views, documentation and fixed rows of an empty database, inside the caller's transaction (store_schema.c). */
 int store_schema_create(struct sql *sql, struct err *err);
+int store_schema_gate(struct sql *sql, struct err *err); /* what comparisons keep: also into a file that lacks it */
 int store_schema_index(struct sql *sql, struct err *err);
 enum { STORE_APPLICATION_ID = 0x4c616767, STORE_VERSION = 1 };
 

@@ -20,7 +20,7 @@ static struct sql_statement *direction_row(struct store *store, enum row_kind ki
 }
 
 /* What Gilbert-Elliott's chain loses in the long run: each state's loss by its share of the time. */
-static double long_run_loss(const struct impairments *asked)
+double store_long_run_loss(const struct impairments *asked)
 {
     const struct gilbert_elliott *bursts = &asked->gilbert_elliott;
     if (bursts->p <= 0)
@@ -32,7 +32,7 @@ static void put_impairments(struct sql_statement *row, const struct impairments 
 {
     sql_put_integer(row, asked->jitter_ns);
     sql_put_text(row, asked->jitter_ns > 0 ? jitter_names[asked->jitter_distribution] : NULL);
-    sql_put_real(row, long_run_loss(asked));
+    sql_put_real(row, store_long_run_loss(asked));
     sql_put_real(row, asked->duplicate);
     sql_put_real(row, asked->corrupt);
     sql_put_real(row, asked->reorder);
@@ -95,6 +95,10 @@ static int store_check_row(struct store *store, int64_t trial_id, int link, int 
     sql_put_ns(row, delays ? check->delay_sd_ns : NAN);
     sql_put_unsigned(row, check->probes_sent);
     sql_put_unsigned(row, check->probes_received);
+    const struct packet_fates *fates = &check->fates;
+    const uint64_t counts[] = {fates->sent, fates->lost, fates->loss_runs, fates->duplicated, fates->corrupted, fates->reordered};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        sql_put_unsigned_or_null(row, counts[i], fates->sent > 0);
     sql_put_integer(row, check->within_tolerance);
     sql_put_text(row, check->within_tolerance ? NULL : check->reason);
     return sql_run(row, err);
@@ -121,6 +125,36 @@ static int store_counters(struct store *store, int64_t trial_id, int link, int d
     return sql_run(row, err);
 }
 
+static int store_capture(struct store *store, int64_t trial_id, const struct capture_result *capture, struct err *err)
+{
+    const struct packet_summary *summary = &capture->summary;
+    bool known = !capture->failure, timed = known && summary->round_trip_count > 0;
+    struct sql_statement *row = direction_row(store, ROW_PACKET_SUMMARY, trial_id, capture->link, capture->direction, err);
+    if (!row)
+        return -ERR_HOST;
+    sql_put_text(row, capture->path);
+    sql_put_unsigned(row, capture->snap_bytes);
+    const uint64_t sums[] = {summary->captured_count,
+                             summary->packet_count,
+                             summary->wire_bytes,
+                             summary->payload_bytes,
+                             summary->retransmitted_segment_count,
+                             summary->retransmitted_bytes,
+                             summary->round_trip_count};
+    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+        sql_put_unsigned_or_null(row, sums[i], known);
+    const int64_t times_ns[] = {summary->round_trip_minimum_ns, summary->round_trip_p50_ns, summary->round_trip_p99_ns,
+                                summary->round_trip_maximum_ns};
+    for (size_t i = 0; i < sizeof(times_ns) / sizeof(times_ns[0]); i++)
+        sql_put_unsigned_or_null(row, (uint64_t)times_ns[i], timed);
+    const uint64_t file[] = {summary->dropped_count, summary->return_dropped_count, summary->written_count, summary->written_bytes,
+                             summary->truncated};
+    for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++)
+        sql_put_unsigned_or_null(row, file[i], known);
+    sql_put_text(row, capture->failure ? capture->failure : summary->truncated ? summary->reason : NULL);
+    return sql_run(row, err);
+}
+
 int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
 {
     for (int i = 0; i < end->link_count; i++)
@@ -129,5 +163,8 @@ int store_links_seen(struct store *store, int64_t trial_id, const struct trial_e
                 (end->checks && store_check_row(store, trial_id, i, d, &end->checks[i].direction[d], err) < 0) ||
                 (end->counters && store_counters(store, trial_id, i, d, &end->counters[i].direction[d], err) < 0))
                 return -ERR_HOST;
+    for (int i = 0; i < end->capture_count; i++)
+        if (store_capture(store, trial_id, &end->captures[i], err) < 0)
+            return -ERR_HOST;
     return 0;
 }

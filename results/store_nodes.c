@@ -65,6 +65,29 @@ static int store_spans(struct store *store, int64_t trial_id, int node, const st
     return 0;
 }
 
+static int store_gradients(struct store *store, int64_t trial_id, int node, const struct node_result *result, struct err *err)
+{
+    for (uint32_t i = 0; i < result->gradient_count; i++) {
+        const struct gradient_record *gradient = &result->gradients[i];
+        struct sql_statement *row = store_row(store, ROW_GRADIENT, err);
+        if (!row)
+            return -ERR_HOST;
+        sql_put_integer(row, trial_id);
+        sql_put_integer(row, node);
+        sql_put_integer(row, i);
+        sql_put_integer(row, gradient->round);
+        sql_put_integer(row, gradient->worker);
+        sql_put_unsigned(row, gradient->step);
+        sql_put_integer(row, gradient->staleness);
+        sql_put_integer(row, gradient->order);
+        sql_put_text(row, gradient_fate_names[gradient->fate]);
+        sql_put_integer(row, gradient->arrived_ns);
+        if (sql_run(row, err) < 0)
+            return err_wrap(err, "gradient %u as node %d saw it", i, node);
+    }
+    return 0;
+}
+
 static const char *why_undefined(double loss, double accuracy)
 {
     if (isfinite(loss) && isfinite(accuracy))
@@ -118,10 +141,15 @@ static int store_node_counters(struct store *store, int64_t trial_id, int node, 
     sql_put_unsigned(row, counters->timer_late_count);
     sql_put_integer(row, counters->timer_late_max_ns);
     sql_put_unsigned(row, counters->spans_lost);
+    sql_put_unsigned(row, counters->samples_lost);
     sql_put_unsigned(row, counters->checks);
     sql_put_unsigned(row, counters->check_failures);
     sql_put_unsigned_or_null(row, counters->peak_rss_bytes, counters->peak_rss_bytes > 0);
     sql_put_unsigned_or_null(row, counters->private_bytes, counters->private_bytes > 0);
+    const int64_t processor[] = {counters->loop_busy_ns, counters->loop_wait_ns, counters->compute_busy_ns,
+                                 counters->compute_wait_ns};
+    for (size_t i = 0; i < sizeof(processor) / sizeof(processor[0]); i++)
+        sql_put_unsigned_or_null(row, (uint64_t)processor[i], processor[i] >= 0);
     sql_put_text(row, result->blas && result->blas[0] ? result->blas : NULL);
     sql_put_text(row, result->model_sha256 ? model : NULL);
     return sql_run(row, err);
@@ -133,9 +161,11 @@ int store_nodes_seen(struct store *store, int64_t trial_id, const struct trial_e
         return -ERR_HOST;
     for (int node = 0; end->nodes && node < end->node_count; node++) {
         const struct node_result *result = &end->nodes[node];
-        if (store_held(store, trial_id, node, result, err) < 0 || store_spans(store, trial_id, node, result, err) < 0 ||
-            store_evaluations(store, trial_id, node, result, err) < 0 ||
-            store_node_counters(store, trial_id, node, result, err) < 0)
+        if (!end->without_node_rows &&
+            (store_held(store, trial_id, node, result, err) < 0 || store_gradients(store, trial_id, node, result, err) < 0))
+            return -ERR_HOST;
+        if (store_spans(store, trial_id, node, result, err) < 0 || store_evaluations(store, trial_id, node, result, err) < 0 ||
+            (!end->processes && !result->lost && store_node_counters(store, trial_id, node, result, err) < 0))
             return -ERR_HOST;
     }
     return 0;

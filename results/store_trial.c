@@ -2,6 +2,7 @@
  * it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -65,11 +66,9 @@ static int store_nodes(struct store *store, int64_t trial_id, const struct trial
     return 0;
 }
 
-static int store_prediction(struct store *store, int64_t trial_id, const char *basis, const struct prediction *prediction,
-                            struct err *err)
+static int store_prediction(struct store *store, int64_t trial_id, const char *basis, int size_position,
+                            const struct prediction *prediction, struct err *err)
 {
-    if (!prediction)
-        return 0;
     bool defined = prediction->available && prediction->round_ns > 0 && prediction->round_ns < 9e18;
     const char *reason = prediction->available   ? "the formula gave no finite time"
                          : prediction->reason[0] ? prediction->reason
@@ -79,6 +78,7 @@ static int store_prediction(struct store *store, int64_t trial_id, const char *b
         return -ERR_HOST;
     sql_put_integer(row, trial_id);
     sql_put_text(row, basis);
+    sql_put_integer(row, size_position);
     sql_put_text(row, prediction->method);
     const double parts[] = {prediction->round_ns, prediction->compute_ns, prediction->latency_ns, prediction->bandwidth_ns,
                             prediction->reduce_ns};
@@ -92,13 +92,42 @@ static int store_prediction(struct store *store, int64_t trial_id, const char *b
     return sql_run(row, err);
 }
 
+/* One, or one a message size. */
+static int store_predictions(struct store *store, int64_t trial_id, const char *basis, const struct prediction *predictions,
+                             int size_count, struct err *err)
+{
+    int result = 0;
+    for (int i = 0; predictions && result == 0 && i < (size_count > 0 ? size_count : 1); i++)
+        result = store_prediction(store, trial_id, basis, i, &predictions[i], err);
+    return result;
+}
+
+static int store_sizes(struct store *store, int64_t trial_id, const struct trial_begin *begin, struct err *err)
+{
+    for (int i = 0; i < begin->size_count; i++) {
+        struct sql_statement *row = store_row(store, ROW_MESSAGE_SIZE, err);
+        if (!row)
+            return -ERR_HOST;
+        sql_put_integer(row, trial_id);
+        sql_put_integer(row, i);
+        sql_put_integer(row, (int64_t)begin->sizes[i].payload_bytes);
+        sql_put_integer(row, begin->sizes[i].first_round);
+        sql_put_integer(row, begin->sizes[i].round_count);
+        if (sql_run(row, err) < 0)
+            return -ERR_HOST;
+    }
+    return 0;
+}
+
 int store_trial_begin(struct store *store, const struct trial_begin *begin, int64_t *trial_id, struct err *err)
 {
     char uuid[UUID_BYTES], seed[24];
+    int variants = begin->arm_count > 0 ? begin->arm_count : 1;
     int64_t cell_id = 0;
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     if (store_lock_verify(store->lock, sql_path(store->sql), err) < 0 || make_uuid(uuid, err) < 0 ||
-        sql_begin(store->sql, &transaction, err) < 0 || find_cell(store, begin->campaign_id, begin->plan->cell, &cell_id, err) < 0)
+        sql_begin(store->sql, &transaction, err) < 0 ||
+        find_cell(store, begin->campaign_id, begin->plan->cell / variants, &cell_id, err) < 0)
         return -ERR_HOST;
     snprintf(seed, sizeof(seed), "%" PRIu64, begin->plan->seed);
     struct sql_statement *row = store_row(store, ROW_TRIAL, err);
@@ -117,7 +146,7 @@ int store_trial_begin(struct store *store, const struct trial_begin *begin, int6
     sql_put_integer(row, begin->started_unix_ns);
     sql_put_integer(row, begin->workers);
     sql_put_integer(row, begin->servers);
-    sql_put_unsigned(row, begin->payload_bytes);
+    sql_put_unsigned_or_null(row, begin->payload_bytes, begin->payload_bytes > 0);
     sql_put_integer(row, begin->warmup_rounds);
     sql_put_integer(row, begin->topology->mtu);
     sql_put_text(row, begin->topology->tcp.congestion_control);
@@ -125,7 +154,8 @@ int store_trial_begin(struct store *store, const struct trial_begin *begin, int6
         return -ERR_HOST;
     int64_t id = sql_last_row_id(store->sql);
     if (store_nodes(store, id, begin, err) < 0 || store_links_asked(store, id, begin->topology, err) < 0 ||
-        store_prediction(store, id, "asked", begin->predicted, err) < 0 || sql_commit(&transaction, err) < 0)
+        store_sizes(store, id, begin, err) < 0 ||
+        store_predictions(store, id, "asked", begin->predicted, begin->size_count, err) < 0 || sql_commit(&transaction, err) < 0)
         return -ERR_HOST;
     *trial_id = id;
     return 0;
@@ -140,6 +170,12 @@ static void content_digest(const struct trial_end *end, char hex[static DIGEST_H
     for (int i = 0; i < end->round_count; i++) {
         const struct round_summary *round = &end->rounds[i];
         const int64_t row[] = {round->round, round->warmup, round->begin_ns, round->end_ns, round->last_node};
+        digest_add_integers(digest, row, sizeof(row) / sizeof(row[0]));
+    }
+    for (int i = 0; i < end->size_count; i++) {
+        const struct message_size *size = &end->sizes[i];
+        const int64_t row[] = {i, (int64_t)size->payload_bytes, size->first_round, size->round_count};
+        digest_add_text(digest, "message_size: size_position, payload_bytes, first_round, round_count");
         digest_add_integers(digest, row, sizeof(row) / sizeof(row[0]));
     }
     digest_add_text(digest, "span: node, round, kind, peer, flags, begin_ns, end_ns, moved_bytes");
@@ -167,7 +203,9 @@ static int update_trial(struct store *store, int64_t trial_id, const struct tria
     cleanup(sql_finish_cleanup) struct sql_statement *update = NULL;
     if (sql_prepare(store->sql,
                     "UPDATE trial SET status = ?, reason = ?, fidelity = ?, fidelity_reason = ?, duration_ns = ?, setup_ns = ?, "
-                    "fabric_ns = ?, parameter_count = ?, digest = ? WHERE trial_id = ? AND status = 'running'",
+                    "fabric_ns = ?, teardown_ns = ?, parameter_count = ?, stolen_ratio = ?, pressure_some_ratio = ?, "
+                    "pressure_full_ratio = ?, digest = ? "
+                    "WHERE trial_id = ? AND status = 'running'",
                     &update, err) < 0)
         return -ERR_HOST;
     bool finished = end->status == TRIAL_FINISHED, has_content = end->round_count > 0 || end->nodes;
@@ -182,7 +220,12 @@ static int update_trial(struct store *store, int64_t trial_id, const struct tria
     sql_put_integer(update, end->duration_ns);
     sql_put_integer(update, end->setup_ns);
     sql_put_integer(update, end->fabric_ns);
+    sql_put_unsigned_or_null(update, (uint64_t)end->teardown_ns, end->teardown_ns > 0);
     sql_put_unsigned_or_null(update, (uint64_t)end->parameter_count, end->parameter_count > 0);
+    const struct processor_load unknown = {NAN, NAN, NAN}, *load = end->load ? end->load : &unknown;
+    sql_put_real(update, load->stolen_share);
+    sql_put_real(update, load->pressure_some_share);
+    sql_put_real(update, load->pressure_full_share);
     sql_put_text(update, has_content ? digest : NULL);
     sql_put_integer(update, trial_id);
     if (sql_run(update, err) < 0)
@@ -194,9 +237,9 @@ static int update_trial(struct store *store, int64_t trial_id, const struct tria
 }
 
 /* Only now the real time of a gradient is known: the prediction of the trial's start gives way. */
-static int replace_prediction(struct store *store, int64_t trial_id, const struct prediction *prediction, struct err *err)
+static int replace_predictions(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
 {
-    if (!prediction)
+    if (!end->predicted)
         return 0;
     cleanup(sql_finish_cleanup) struct sql_statement *drop = NULL;
     if (sql_prepare(store->sql, "DELETE FROM prediction WHERE trial_id = ? AND basis = 'asked'", &drop, err) < 0)
@@ -205,7 +248,7 @@ static int replace_prediction(struct store *store, int64_t trial_id, const struc
     sql_put_integer(drop, trial_id);
     if (sql_run(drop, err) < 0)
         return -ERR_HOST;
-    return store_prediction(store, trial_id, "asked", prediction, err);
+    return store_predictions(store, trial_id, "asked", end->predicted, end->size_count, err);
 }
 
 int store_trial_end(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
@@ -213,8 +256,10 @@ int store_trial_end(struct store *store, int64_t trial_id, const struct trial_en
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     if (sql_begin(store->sql, &transaction, err) < 0 || update_trial(store, trial_id, end, err) < 0 ||
         store_links_seen(store, trial_id, end, err) < 0 || store_nodes_seen(store, trial_id, end, err) < 0 ||
-        replace_prediction(store, trial_id, end->predicted, err) < 0 ||
-        store_prediction(store, trial_id, "measured", end->predicted_measured, err) < 0 ||
+        store_processes(store, trial_id, end, err) < 0 || store_samples(store, trial_id, end, err) < 0 ||
+        store_events_seen(store, trial_id, end, err) < 0 || store_traffic(store, trial_id, end, err) < 0 ||
+        store_cpu_limits(store, trial_id, end, err) < 0 || replace_predictions(store, trial_id, end, err) < 0 ||
+        store_predictions(store, trial_id, "measured", end->predicted_measured, end->size_count, err) < 0 ||
         (end->status == TRIAL_FINISHED && store_metrics(store, trial_id, end, err) < 0) || sql_commit(&transaction, err) < 0)
         return -ERR_HOST;
     return 0;

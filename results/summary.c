@@ -100,7 +100,9 @@ static int read_cells(struct store *store, int64_t campaign_id, struct summary *
             store,
             "SELECT label, scheme, arm, fidelity, workers, trials, failed, interrupted, void, degraded, round_time_p50_ns, "
             "round_time_low_ns, round_time_high_ns, round_time_mean_ns, round_time_p99_ns, predicted_round_ns, "
-            "predicted_measured_round_ns, prediction_ratio, accuracy, settings FROM cells WHERE campaign_id = ? ORDER BY cell, arm",
+            "predicted_measured_round_ns, prediction_ratio, accuracy, payload_bytes, algbw_bytes_per_second, "
+            "busbw_bytes_per_second, "
+            "settings, size_position IS NOT NULL FROM cells WHERE campaign_id = ? ORDER BY cell, arm, size_position",
             campaign_id, &rows, err) < 0)
         return -ERR_HOST;
     int found;
@@ -114,12 +116,22 @@ static int read_cells(struct store *store, int64_t campaign_id, struct summary *
                                      &cell->interrupted, &cell->void_count, &cell->degraded};
         for (int i = 0; i < 6; i++)
             *integers[i] = sql_integer(rows, 4 + i);
-        double *const reals[] = {
-            &cell->p50,   &cell->low,     &cell->high, &cell->mean, &cell->p99, &cell->predicted, &cell->predicted_measured,
-            &cell->ratio, &cell->accuracy};
-        for (int i = 0; i < 9; i++)
+        double *const reals[] = {&cell->p50,
+                                 &cell->low,
+                                 &cell->high,
+                                 &cell->mean,
+                                 &cell->p99,
+                                 &cell->predicted,
+                                 &cell->predicted_measured,
+                                 &cell->ratio,
+                                 &cell->accuracy,
+                                 &cell->payload_bytes,
+                                 &cell->algbw,
+                                 &cell->busbw};
+        for (int i = 0; i < 12; i++)
             *reals[i] = sql_real(rows, 10 + i);
-        if (read_settings(pairs, sql_text(rows, 19), summary, cell, err) < 0)
+        cell->swept = sql_integer(rows, 23) != 0;
+        if (read_settings(pairs, sql_text(rows, 22), summary, cell, err) < 0)
             return -ERR_HOST;
     }
     return found < 0 ? found : 0;
@@ -143,10 +155,10 @@ int summary_read(struct store *store, int64_t campaign_id, struct summary *summa
     return read_cells(store, campaign_id, summary, err);
 }
 
-static void add_ns(struct json *json, const char *key, double ns)
+static void add_whole(struct json *json, const char *key, double value)
 {
-    if (isfinite(ns))
-        json_integer(json, key, llround(ns));
+    if (isfinite(value))
+        json_integer(json, key, llround(value));
     else
         json_null(json, key);
 }
@@ -160,17 +172,20 @@ static void add_cell(struct json *json, const struct summary *summary, const str
     json_integer(json, "trials", cell->trials);
     json_integer(json, "failed", cell->failed);
     json_integer(json, "void", cell->void_count);
-    add_ns(json, "round_time_p50_ns", cell->p50);
-    add_ns(json, "round_time_low_ns", cell->low);
-    add_ns(json, "round_time_high_ns", cell->high);
-    add_ns(json, "round_time_mean_ns", cell->mean);
-    add_ns(json, "round_time_p99_ns", cell->p99);
-    add_ns(json, "predicted_round_ns", cell->predicted);
-    add_ns(json, "predicted_measured_round_ns", cell->predicted_measured);
+    add_whole(json, "round_time_p50_ns", cell->p50);
+    add_whole(json, "round_time_low_ns", cell->low);
+    add_whole(json, "round_time_high_ns", cell->high);
+    add_whole(json, "round_time_mean_ns", cell->mean);
+    add_whole(json, "round_time_p99_ns", cell->p99);
+    add_whole(json, "predicted_round_ns", cell->predicted);
+    add_whole(json, "predicted_measured_round_ns", cell->predicted_measured);
     json_double(json, "prediction_ratio", cell->ratio);
     json_double(json, "accuracy", cell->accuracy);
     json_string(json, "fidelity", cell->fidelity);
     json_string(json, "label", cell->label);
+    add_whole(json, "payload_bytes", cell->payload_bytes);
+    add_whole(json, "algbw_bytes_per_second", cell->algbw);
+    add_whole(json, "busbw_bytes_per_second", cell->busbw);
     for (int i = 0; i < summary->axis_count; i++)
         json_string(json, summary->axes[i], cell->axis_values[i]);
     json_end_object(json);

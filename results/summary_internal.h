@@ -16,8 +16,9 @@ struct summary_cell {        /* one row of the view */
     const char *scheme_text; /* as swept: "backup(backups=1)" */
     const char *label, *arm, *fidelity;
     int64_t workers, trials, failed, interrupted, void_count, degraded;
-    double p50, low, high, mean, p99, predicted, predicted_measured, ratio, accuracy; /* NAN where NULL */
-    const char *axis_values[SUMMARY_AXES_MAX];                                        /* NULL where the cell does not set it */
+    bool swept; /* one of several message sizes */
+    double p50, low, high, mean, p99, predicted, predicted_measured, ratio, accuracy, payload_bytes, algbw, busbw; /* NAN: NULL */
+    const char *axis_values[SUMMARY_AXES_MAX]; /* NULL where the cell does not set it */
 };
 
 struct summary {

@@ -14,7 +14,7 @@
 
 #define UNDEFINED "–"
 
-enum { COLUMNS_MAX = SUMMARY_AXES_MAX + 12 };
+enum { COLUMNS_MAX = SUMMARY_AXES_MAX + 15 };
 
 enum colour { PLAIN, BOLD, YELLOW, RED };
 static const char *const colour_codes[] = {[PLAIN] = "", [BOLD] = "\033[1m", [YELLOW] = "\033[33m", [RED] = "\033[31m"};
@@ -74,6 +74,42 @@ static const char *show_median(const struct summary *summary, const struct summa
                         show_time(summary, cell->high));
 }
 
+/* Of cells that sweep sizes: elsewhere the table is about times. */
+static const char *show_size(const struct summary *summary, const struct summary_cell *cell, int axis)
+{
+    (void)axis;
+    char text[UNITS_TEXT_BYTES];
+    units_spell_size(text, sizeof(text), isfinite(cell->payload_bytes) ? (uint64_t)cell->payload_bytes : 0);
+    return cell->swept ? arena_strdup(summary->arena, text) : NULL;
+}
+
+static const char *show_bandwidth(const struct summary *summary, const struct summary_cell *cell, double bytes_per_second)
+{
+    static const struct {
+        double bytes;
+        const char *name;
+    } units[] = {{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}}; /* as NCCL's tests count */
+    size_t unit = 0;
+    if (!cell->swept || !isfinite(bytes_per_second))
+        return NULL;
+    while (unit < 3 && bytes_per_second < units[unit].bytes)
+        unit++;
+    double value = bytes_per_second / units[unit].bytes;
+    return arena_printf(summary->arena, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit].name);
+}
+
+static const char *show_algbw(const struct summary *summary, const struct summary_cell *cell, int axis)
+{
+    (void)axis;
+    return show_bandwidth(summary, cell, cell->algbw);
+}
+
+static const char *show_busbw(const struct summary *summary, const struct summary_cell *cell, int axis)
+{
+    (void)axis;
+    return show_bandwidth(summary, cell, cell->busbw);
+}
+
 static const char *show_mean(const struct summary *summary, const struct summary_cell *cell, int axis)
 {
     (void)axis;
@@ -110,9 +146,12 @@ static const struct column columns_before[] = {
 };
 static const struct column columns_after[] = {
     {"arm", false, true, show_arm},
+    {"size", true, true, show_size},
     {"trials", true, false, show_trials},
     {"median round [95 % interval]", false, false, show_median},
     {"mean", true, false, show_mean},
+    {"algbw", true, true, show_algbw},
+    {"busbw", true, true, show_busbw},
     {"predicted", true, false, show_predicted},
     {"mean/predicted", true, false, show_ratio},
     {"accuracy", true, true, show_accuracy},
@@ -206,8 +245,7 @@ static int print_remark(struct store *store, int64_t campaign_id, struct text *o
     if (found < 0)
         return found;
     const char *reason = found ? sql_text(rows, 0) : NULL;
-    text_printf(out, "%d %s %s%s%s\n", count, count == 1 ? "trial" : "trials", what, reason ? "; the first: " : "",
-                reason ? reason : "");
+    text_printf(out, "%d trial%s %s%s%s\n", count, units_plural(count), what, reason ? "; the first: " : "", reason ? reason : "");
     return 0;
 }
 
@@ -229,8 +267,8 @@ static int print_remarks(struct store *store, int64_t campaign_id, const struct 
         if (print_remark(store, campaign_id, out, remarks[i].count, remarks[i].what, remarks[i].sql, err) < 0)
             return -ERR_HOST;
     if (summary->planned > summary->counts.trials)
-        text_printf(out, "%" PRId64 " of %" PRId64 " planned trials did not run\n", summary->planned - summary->counts.trials,
-                    summary->planned);
+        text_printf(out, "%" PRId64 " of %" PRId64 " planned trial%s did not run\n", summary->planned - summary->counts.trials,
+                    summary->planned, units_plural(summary->planned));
     int too_few = 0;
     for (int i = 0; i < summary->cell_count; i++)
         too_few += isfinite(summary->cells[i].p50) && summary->cells[i].trials < 6;
