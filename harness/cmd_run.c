@@ -1,14 +1,9 @@
-/* cmd_run.c: `laggard run`: checks everything that can be wrong, then runs the campaign's trials one after the other and prints
- * what came out. */
-#include <errno.h>
-#include <limits.h>
+/* cmd_run.c: `laggard run`: runs the campaign's trials one after the other and prints what came out; what can be wrong was checked
+ * before (run_check.c). */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
-#include "agents/dataset.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,25 +12,23 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "harness/agent_path.h"
 #include "harness/campaign.h"
+#include "harness/capture_links.h"
 #include "harness/commands.h"
+#include "harness/cpu_limit.h"
 #include "harness/environment.h"
+#include "harness/event_outlook.h"
 #include "harness/forecast.h"
+#include "harness/host_limits.h"
 #include "harness/interruption.h"
 #include "harness/link_survey.h"
+#include "harness/message_cost.h"
 #include "harness/progress.h"
+#include "harness/run_internal.h"
 #include "harness/trial.h"
 #include "results/store.h"
 #include "results/summary.h"
 
-struct run_options {
-    const char *db, *only;
-    int world, engine, color;
-    uint64_t seed;
-    int64_t max_time_ns;
-    bool json, quiet;
-};
 static const struct option_row run_rows[] = {
     {.name = "db",
      .type = OPTION_STRING,
@@ -45,9 +38,9 @@ static const struct option_row run_rows[] = {
     {.name = "world",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct run_options, world),
-     .choices = world_names,
+     .choices = campaign_world_choices,
      .value_name = "WORLD",
-     .help = "what carries the schemes, in place of the file's"},
+     .help = "what carries the schemes, in place of the file's: emulated, virtual, or both, every cell in each"},
     {.name = "engine",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct run_options, engine),
@@ -66,6 +59,11 @@ static const struct option_row run_rows[] = {
      .offset = offsetof(struct run_options, only),
      .value_name = "CELL",
      .help = "run one cell: its number or its label as `laggard plan` prints them"},
+    {.name = "capture",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct run_options, capture),
+     .value_name = "LINKS",
+     .help = "write the packets of these links to pcap files, in place of the file's: names or indexes with commas, all, or none"},
     {.name = "max-time",
      .type = OPTION_TIME,
      .offset = offsetof(struct run_options, max_time_ns),
@@ -73,6 +71,20 @@ static const struct option_row run_rows[] = {
      .help = "start no trial after this time; what is left out is said",
      .minimum = 1,
      .maximum = INT64_MAX},
+    {.name = "confirm",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct run_options, confirm),
+     .help = "run again, with other draws, the cells of the database's last campaign that `laggard gate` leaves unconfirmed"},
+    {.name = "baseline",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct run_options, baseline),
+     .value_name = "DB2",
+     .help = "of that gate"},
+    {.name = "thresholds",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct run_options, thresholds),
+     .value_name = "FILE",
+     .help = "of that gate, in place of `gate` in FILE"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct run_options, json),
@@ -94,97 +106,13 @@ static const struct option_table run_table = {
     .positional_minimum = 1,
     .positional_maximum = 1,
 };
-enum { NOT_GIVEN = -1 };
-
-struct run {
-    struct run_options options;
-    struct arena *arena;
-    struct plan plan;
-    struct fabric_host host;
-    struct link_survey survey;
-    struct store *store;
-    struct progress progress;
-    char db_path[PATH_MAX], agent_path[PATH_MAX];
-    int dataset_fd, signal_fd;
-    int64_t campaign_id, started_ns;
-    int only_cell; /* NOT_GIVEN: all */
-};
-
 static void run_clean(struct run *run)
 {
+    cpu_limiter_close(run->limiter);
     close_fd(&run->dataset_fd);
     close_fd(&run->signal_fd);
     arena_free(run->arena);
 }
-
-/* ---- before anything exists ---- */
-
-static int choose_cell(struct run *run, struct err *err)
-{
-    run->only_cell = NOT_GIVEN;
-    if (!run->options.only)
-        return 0;
-    for (int c = 0; c < run->plan.cell_count; c++) {
-        char number[16];
-        snprintf(number, sizeof(number), "%d", c);
-        if (strcmp(run->options.only, number) == 0 || strcmp(run->options.only, run->plan.cells[c].label) == 0)
-            run->only_cell = c;
-    }
-    if (run->only_cell != NOT_GIVEN)
-        return 0;
-    return err_set(err, ERR_USAGE, "--only '%s' is no cell of %s: `laggard plan %s` lists them", run->options.only,
-                   run->plan.file_path, run->plan.file_path);
-}
-
-static bool wanted(const struct run *run, int cell)
-{
-    return run->only_cell == NOT_GIVEN || run->only_cell == cell;
-}
-
-/* Where every cell reads the same data, they are unpacked once and shared; otherwise each agent reads its own. */
-static int check_data(struct run *run, struct err *err)
-{
-    const struct workload_settings *first = NULL;
-    bool same = true;
-    for (int c = 0; c < run->plan.cell_count; c++) {
-        const struct workload_settings *workload = &run->plan.cells[c].settings.workload;
-        if (workload->model == MODEL_SYNTHETIC || !wanted(run, c))
-            continue;
-        int result = dataset_check(workload->dataset, workload->dataset_path, err);
-        if (result < 0)
-            return result;
-        first = first ? first : workload;
-        const char *path = workload->dataset_path ? workload->dataset_path : "";
-        same = same && workload->dataset == first->dataset && strcmp(path, first->dataset_path ? first->dataset_path : "") == 0;
-    }
-    return first && same ? dataset_export(first->dataset, first->dataset_path, &run->dataset_fd, err) : 0;
-}
-
-static int check_all(struct run *run, struct err *err)
-{
-    int result = choose_cell(run, err);
-    if (result == 0 && run->options.world != NOT_GIVEN && run->options.world != WORLD_EMULATED)
-        result = err_set(err, ERR_USAGE, "--world %s: this version carries schemes in the emulated world only",
-                         world_names[run->options.world]);
-    if (result == 0)
-        result = agent_path_find(run->agent_path, sizeof(run->agent_path), err);
-    if (run->options.db)
-        snprintf(run->db_path, sizeof(run->db_path), "%s", run->options.db);
-    else
-        snprintf(run->db_path, sizeof(run->db_path), "%s.db", run->plan.name);
-    if (result == 0)
-        result = store_check(run->db_path, err);
-    if (result == 0)
-        result = fabric_probe(&run->host, err);
-    if (result == 0)
-        result = link_survey_prepare(&run->plan, run->options.engine != NOT_GIVEN ? &run->options.engine : NULL, run->only_cell,
-                                     &run->host, run->arena, &run->survey, err);
-    if (result == 0)
-        result = check_data(run, err);
-    return result;
-}
-
-/* ---- the campaign ---- */
 
 static int open_store(struct run *run, int argc, char **argv, struct err *err)
 {
@@ -194,7 +122,7 @@ static int open_store(struct run *run, int argc, char **argv, struct err *err)
         return result;
     if (interrupted > 0)
         log_warning("%s: %d trial%s of an earlier run had not ended; now marked interrupted", run->db_path, interrupted,
-                    interrupted == 1 ? "" : "s");
+                    units_plural(interrupted));
     const char **texts = arena_new_array(run->arena, const char *, (size_t)run->plan.cell_count);
     for (int c = 0; c < run->plan.cell_count; c++) {
         struct text text = {0};
@@ -204,19 +132,28 @@ static int open_store(struct run *run, int argc, char **argv, struct err *err)
     }
     const struct environment_fact *facts;
     int fact_count;
-    environment_collect(run->arena, argc, argv, &facts, &fact_count);
-    return store_campaign(run->store, &run->plan, texts, facts, fact_count, &run->campaign_id, err);
+    environment_collect(run->arena, run->message_ns, argc, argv, &facts, &fact_count);
+    result = store_campaign(run->store, &run->plan, texts, facts, fact_count, &run->campaign_id, err);
+    return result == 0 && run->flagged ? store_confirms(run->store, run->campaign_id, run->confirmed_id, err) : result;
 }
 
-static double trial_seconds(const struct run *run, int cell_index)
+/* Of an outside program: the progress bar needs some length. */
+static const double UNKNOWN_TRIAL_SECONDS = 10;
+
+/* rounds_ns: NULL, or of the rounds alone; NAN: nobody knows. */
+static double trial_seconds(const struct run *run, int cell_index, double *rounds_ns)
 {
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     const struct cell *cell = &run->plan.cells[cell_index];
     struct forecast forecast;
-    struct prediction prediction;
+    struct prediction predictions[SIZES_MAX];
     forecast_setup(cell, &link_survey_of(&run->survey, cell_index)->topology, NULL, 0, run->plan.seed, arena, &forecast);
-    forecast_predict(&forecast, &prediction);
-    return forecast_trial_seconds(&cell->settings, &prediction);
+    forecast_message_cost(&forecast, run->message_ns);
+    forecast_undisturbed_sizes(&forecast, predictions);
+    if (rounds_ns)
+        *rounds_ns = forecast_rounds_ns(&cell->settings, predictions);
+    double seconds = forecast_trial_seconds(&cell->settings, predictions);
+    return isfinite(seconds) ? seconds : UNKNOWN_TRIAL_SECONDS;
 }
 
 static bool interrupted(const struct run *run)
@@ -233,18 +170,39 @@ static bool time_is_up(const struct run *run)
 static int measure_links(struct run *run, struct err *err)
 {
     for (int c = 0; c < run->plan.cell_count; c++) {
-        if (!wanted(run, c) || interrupted(run) || time_is_up(run))
+        if (!run_wants(run, c) || interrupted(run) || time_is_up(run))
             continue;
         struct survey_entry *entry = &run->survey.entries[run->survey.entry_of_cell[c]];
-        if (entry->checks)
+        if (entry->checks || entry->virtual)
             continue;
         char what[80];
-        snprintf(what, sizeof(what), "measuring %d links", entry->topology.link_count);
+        snprintf(what, sizeof(what), "measuring %d link%s", entry->topology.link_count, units_plural(entry->topology.link_count));
         progress_stage(&run->progress, what);
-        int result = link_survey_measure(entry, run->signal_fd, run->arena, err);
+        const struct measure_effort effort = {.sample = LINK_SURVEY_SAMPLE};
+        int result = link_survey_measure(entry, &effort, run->signal_fd, run->arena, err);
         if (result < 0)
             return result;
+        if (entry->changed)
+            log_warning("somebody changed a network while it was measured: %s", entry->changed);
     }
+    return 0;
+}
+
+/* Of our agents' messages. A host too busy for it can still run the campaign: predictions then take the usual cost. */
+static int measure_messages(struct run *run, struct err *err)
+{
+    bool needed = false;
+    for (int c = 0; c < run->plan.cell_count; c++)
+        needed = needed || (run_wants(run, c) && !run->plan.cells[c].settings.scheme.outside &&
+                            forecast_wants_message_cost(&run->plan.cells[c].settings));
+    if (!needed || interrupted(run) || time_is_up(run))
+        return 0;
+    progress_stage(&run->progress, "measuring what a message costs");
+    const struct trial_context context = {.agent_path = run->agent_path, .signal_fd = run->signal_fd};
+    int result = message_cost_measure(&context, &run->message_ns, err);
+    if (result == 0 || result == -ERR_INTERRUPTED)
+        return result;
+    log_warning("%s; predictions take %g us", err->text, FORECAST_MESSAGE_NS / NS_PER_US);
     return 0;
 }
 
@@ -254,14 +212,19 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
         .store = run->store,
         .campaign_id = run->campaign_id,
         .agent_path = run->agent_path,
+        .arm_count = run->plan.arm_count,
+        .program_paths = run->program_paths,
         .dataset_fd = run->dataset_fd,
+        .message_ns = run->message_ns,
+        .cpu_limiter = run->limiter,
+        .predictions = arena_new_array(run->arena, struct cell_prediction, (size_t)run->plan.cell_count),
         .signal_fd = run->signal_fd,
         .progress = progress_rounds,
         .progress_context = &run->progress,
     };
     for (int t = 0; t < run->plan.trial_count; t++) {
         const struct trial_plan *trial = &run->plan.trials[t];
-        if (!wanted(run, trial->cell))
+        if (!run_wants(run, trial->cell))
             continue;
         if (interrupted(run))
             return err_set(err, ERR_INTERRUPTED, "interrupted between trials; %s holds what was finished", run->db_path);
@@ -270,8 +233,10 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
             continue;
         }
         const struct survey_entry *entry = link_survey_of(&run->survey, trial->cell);
-        progress_trial(&run->progress, trial, trial_seconds(run, trial->cell));
+        progress_trial(&run->progress, trial, run->cell_seconds[trial->cell]);
         struct trial_outcome outcome;
+        if (run->agent_paths)
+            context.agent_path = run->agent_paths[trial->cell % run->plan.arm_count];
         int result = trial_run(&context, &run->plan.cells[trial->cell], trial, entry->engine, entry->checks, &outcome, err);
         if (result == 0 || result == -ERR_INTERRUPTED) /* what could not be stored has not come to a good end */
             progress_trial_done(&run->progress, &outcome);
@@ -306,30 +271,42 @@ static int close_store(struct run *run, int result, struct err *err)
     return result;
 }
 
+static int say_left_out(struct run *run, int count, struct err *err)
+{
+    char text[80];
+    snprintf(text, sizeof(text), "--max-time left out %d trial%s", count, units_plural(count));
+    log_warning("%s", text);
+    return store_event(run->store, run->campaign_id, 0, "left-out", text, err);
+}
+
 static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
 {
     run->started_ns = clock_now_ns();
-    cleanup(free_pointer) double *cell_seconds = calloc((size_t)run->plan.cell_count, sizeof(*cell_seconds));
-    if (!cell_seconds)
-        return err_set_errno(err, ERR_HOST, ENOMEM, "forecasting %d cells", run->plan.cell_count);
+    run->cell_seconds = arena_new_array(run->arena, double, (size_t)run->plan.cell_count);
+    double *rounds_ns = arena_new_array(run->arena, double, (size_t)run->plan.cell_count);
     double seconds = 0;
     int count = 0;
-    for (int c = 0; c < run->plan.cell_count; c++)
-        if (wanted(run, c))
-            cell_seconds[c] = trial_seconds(run, c);
+    for (int c = 0; c < run->plan.cell_count; c++) {
+        rounds_ns[c] = NAN; /* of cells that are not run nothing is said */
+        if (run_wants(run, c))
+            run->cell_seconds[c] = trial_seconds(run, c, &rounds_ns[c]);
+    }
+    event_outlook_warn(&run->plan, rounds_ns);
     for (int t = 0; t < run->plan.trial_count; t++) {
-        count += wanted(run, run->plan.trials[t].cell);
-        seconds += cell_seconds[run->plan.trials[t].cell];
+        count += run_wants(run, run->plan.trials[t].cell);
+        seconds += run->cell_seconds[run->plan.trials[t].cell];
     }
     progress_begin(&run->progress, &run->plan, count, seconds, run->options.quiet, (enum colour_mode)run->options.color);
-    int result = open_store(run, argc, argv, err);
+    int result = measure_messages(run, err);
+    if (result == 0)
+        result = open_store(run, argc, argv, err);
     int left_out = 0;
     if (result == 0)
         result = measure_links(run, err);
     if (result == 0)
         result = run_trials(run, &left_out, err);
     progress_end(&run->progress);
-    if (result < 0 && result != -ERR_INTERRUPTED)
+    if (result < 0 && (result != -ERR_INTERRUPTED || !run->store)) /* interrupted before there was a database: nothing to show */
         return result;
     struct err print_err = {0};
     if (print_result(run, &print_err) < 0) {
@@ -337,8 +314,8 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
             return err_set(err, print_err.kind, "%s", print_err.text);
         log_error("%s", print_err.text);
     }
-    if (left_out > 0)
-        log_warning("--max-time left out %d trial%s", left_out, left_out == 1 ? "" : "s");
+    if (left_out > 0 && result == 0)
+        result = say_left_out(run, left_out, err);
     struct summary_counts counts = {0};
     if (result == 0 && summary_counts(run->store, run->campaign_id, &counts, err) < 0)
         return -ERR_HOST;
@@ -348,21 +325,39 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
         return err_set(err, ERR_USAGE, "--max-time %s was over before the first trial: links are measured within it; give it more",
                        units_spell_time(limit, sizeof(limit), run->options.max_time_ns));
     if (result == 0 && counts.failed > 0)
-        return err_set(
-            err, ERR_TRIAL,
-            "%d of %d trials failed; `sqlite3 %s \"SELECT run_order, label, reason FROM trials WHERE status = 'failed'\"` says why",
-            counts.failed, counts.trials, run->db_path);
+        return err_set(err, ERR_TRIAL,
+                       "%d of %d trial%s failed; `sqlite3 %s \"SELECT run_order, label, reason FROM trials WHERE status = "
+                       "'failed'\"` says why",
+                       counts.failed, counts.trials, units_plural(counts.trials), run->db_path);
     return result;
 }
 
-/* Two descriptors a node: a large cell needs more than the usual soft limit. */
-static void raise_descriptor_limit(void)
+static void name_database(struct run *run)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    if (run->options.db)
+        snprintf(run->db_path, sizeof(run->db_path), "%s", run->options.db);
+    else
+        snprintf(run->db_path, sizeof(run->db_path), "%s.db", run->plan.name);
+}
+
+static int say_nothing_flagged(const struct run *run)
+{
+    cleanup(text_free) struct text text = {0};
+    struct json json = {.out = &text};
+    json_begin_object(&json, NULL);
+    json_string(&json, "campaign", run->plan.name);
+    json_string(&json, "db", run->db_path);
+    static const char *const counts[] = {"trials", "failed", "void", "interrupted", "degraded"};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        json_integer(&json, counts[i], 0);
+    json_begin_array(&json, "cells");
+    json_end_array(&json);
+    json_end_object(&json);
+    if (run->options.json)
+        printf("%s\n", text.bytes);
+    else
+        printf("there is nothing to confirm: `laggard gate %s` leaves no cell unconfirmed\n", run->db_path);
+    return 0;
 }
 
 int cmd_run(int argc, char **argv, struct err *err)
@@ -374,10 +369,24 @@ int cmd_run(int argc, char **argv, struct err *err)
     int result = options_parse(&run_table, argc, argv, &run.options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
-    raise_descriptor_limit();
-    result = campaign_load(argv[0], run.options.seed != UINT64_MAX ? &run.options.seed : NULL, run.arena, &run.plan, err);
+    host_limits_raise();
+    const struct campaign_overrides overrides = {
+        .seed = run.options.seed != UINT64_MAX ? &run.options.seed : NULL,
+        .world = run.options.world != NOT_GIVEN ? campaign_world_choices[run.options.world] : NULL,
+    };
+    result = campaign_load(argv[0], &overrides, run.arena, &run.plan, err);
     if (result == 0)
-        result = check_all(&run, err);
+        name_database(&run);
+    if (result == 0 && !run.options.confirm && (run.options.baseline || run.options.thresholds))
+        result = err_set(err, ERR_USAGE, "--baseline and --thresholds say what --confirm asks the gate: leave them out, or add it");
+    if (result == 0 && run.options.confirm)
+        result = run_confirm(&run, err);
+    if (result == 0 && run.options.confirm && run.flagged_count == 0)
+        return say_nothing_flagged(&run);
+    if (result == 0 && run.options.capture)
+        result = capture_links_override(run.options.capture, run.arena, &run.plan, err);
+    if (result == 0)
+        result = run_check(&run, err);
     if (result == 0)
         result = interruption_open(&run.signal_fd, err);
     if (result == 0)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/awake.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "harness/build_info.h"
@@ -80,6 +81,13 @@ static const char *cpus_allowed(struct arena *arena, const char *unused)
     return keyed_line(arena, "/proc/self/status", "Cpus_allowed_list");
 }
 
+/* While trials with `awake: true` run. */
+static const char *kept_awake(struct arena *arena, const char *unused)
+{
+    (void)arena, (void)unused;
+    return awake_possible() ? "yes" : "no";
+}
+
 static const char *cgroup(struct arena *arena, const char *unused)
 {
     (void)unused;
@@ -108,6 +116,7 @@ static const struct fact_row {
     {"cpu_governor", first_line, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", true},
     {"cpu_no_turbo", first_line, "/sys/devices/system/cpu/intel_pstate/no_turbo", true},
     {"cpu_smt", first_line, "/sys/devices/system/cpu/smt/control", true},
+    {"processors_kept_awake", kept_awake, NULL, true},
     {"clocksource", first_line, "/sys/devices/system/clocksource/clocksource0/current_clocksource", true},
     {"memory_total", memory_total, NULL, true},
     {"cgroup", cgroup, NULL, false},
@@ -129,7 +138,7 @@ static const struct fact_row {
     {"laggard_flags", text_fact, build_info_flags, true},
     {"laggard_mode", text_fact, build_info_mode, true},
 };
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), EXTRA_FACTS = 3 };
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), EXTRA_FACTS = 4 };
 
 /* A host is recognised without being named: FNV-1a over its name and machine id. */
 static const char *hashed_host(struct arena *arena)
@@ -145,7 +154,8 @@ static const char *hashed_host(struct arena *arena)
     return arena_printf(arena, "%016llx", (unsigned long long)hash);
 }
 
-void environment_collect(struct arena *arena, int argc, char **argv, const struct environment_fact **facts, int *count)
+void environment_collect(struct arena *arena, double message_ns, int argc, char **argv, const struct environment_fact **facts,
+                         int *count)
 {
     struct environment_fact *list = arena_new_array(arena, struct environment_fact, ROW_COUNT + EXTRA_FACTS);
     int n = 0;
@@ -157,27 +167,8 @@ void environment_collect(struct arena *arena, int argc, char **argv, const struc
     list[n++] = (struct environment_fact){"arguments", arena_strdup(arena, line.bytes ? line.bytes : ""), false};
     list[n++] = (struct environment_fact){"host_hash", hashed_host(arena), false};
     list[n++] = (struct environment_fact){"privilege", geteuid() == 0 ? "root" : "user namespace", true};
+    list[n++] =
+        (struct environment_fact){"message_ns", message_ns > 0 ? arena_printf(arena, "%.0f", message_ns) : "unknown", false};
     *facts = list;
     *count = n;
-}
-
-struct environment_load environment_load(void)
-{
-    enum { USER, NICE, SYSTEM, IDLE, IO_WAIT, INTERRUPT, SOFT_INTERRUPT, STOLEN, FIELDS }; /* guest time is part of user time */
-    struct environment_load load = {0};
-    long long ticks[FIELDS];
-    cleanup(close_file) FILE *stat = fopen("/proc/stat", "re");
-    if (!stat || fscanf(stat, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &ticks[USER], &ticks[NICE], &ticks[SYSTEM],
-                        &ticks[IDLE], &ticks[IO_WAIT], &ticks[INTERRUPT], &ticks[SOFT_INTERRUPT], &ticks[STOLEN]) != FIELDS)
-        return load;
-    load.stolen_ticks = ticks[STOLEN];
-    for (int i = 0; i < FIELDS; i++)
-        load.total_ticks += ticks[i];
-    return load;
-}
-
-double environment_stolen_share(struct environment_load before, struct environment_load after)
-{
-    long long total = after.total_ticks - before.total_ticks, stolen = after.stolen_ticks - before.stolen_ticks;
-    return total > 0 && stolen > 0 ? (double)stolen / (double)total : 0;
 }

@@ -1,7 +1,11 @@
 /* main.c: the program `laggard`: finds the command in the table, runs it, turns an error into a sentence and an exit code. */
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -13,6 +17,16 @@
 static const struct command commands[] = {
     {"run", "run a campaign and store every timing", cmd_run},
     {"plan", "print every cell and trial of a campaign with its prediction; run nothing", cmd_plan},
+    {"verify", "measure every link of a campaign's networks and compare it with what was asked", cmd_verify},
+    {"exec", "build the network of a campaign and run any command on its nodes", cmd_exec},
+    {"enter", "run a program on a node of a running network", cmd_enter},
+    {"gate", "judge a campaign's thresholds, arm against arm or against a baseline", cmd_gate},
+    {"baselines", "set, show, compare and export baselines", cmd_baselines},
+    {"sql", "ask a database: canned or free queries", cmd_sql},
+    {"export", "print a database in the formats of other programs", cmd_export},
+    {"report", "write one page with tables and pictures of what a database holds", cmd_report},
+    {"plot", "draw a picture of what a database holds, as SVG, PNG or PDF", cmd_plot},
+    {"merge", "join several databases into one", cmd_merge},
     {"schemes", "list the schemes with parameters, formulas and sources", cmd_schemes},
     {"fields", "list the fields of a campaign file", cmd_fields},
     {"doctor", "say what this host can do, and the remedy for what it cannot", cmd_doctor},
@@ -49,7 +63,7 @@ static int exit_code(int result)
 {
     if (result == -ERR_INTERRUPTED)
         return interruption_exit_code();
-    return result < 0 ? err_exit_code((enum err_kind) - result) : 0;
+    return result < 0 ? err_exit_code((enum err_kind) - result) : result;
 }
 
 /* All that any command prints passes here. What did not fit in the buffer has been written before, so the stream's error counts,
@@ -58,14 +72,28 @@ static int finish_output(int result)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return result;
+    struct pollfd reader = {.fd = STDOUT_FILENO};
+    bool gone = poll(&reader, 1, 0) == 1 && reader.revents & POLLERR; /* `| head` has seen enough: nobody is left to be told */
     if (result < 0)
         return result;
+    if (gone)
+        return 128 + SIGPIPE;
     log_error("writing the result to standard output failed: check where it goes");
     return -ERR_HOST;
 }
 
+/* A stream that is closed would be the next file that is opened, and go to other people's programs as theirs. What takes its place
+ * fails as it does: reading, or writing, is an error. */
+static void hold_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    hold_streams();
     log_set_prefix("laggard");
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of the write, with its sentence */

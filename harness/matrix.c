@@ -76,7 +76,7 @@ static bool is_dotted(const char *part)
     return *part && strspn(part, "abcdefghijklmnopqrstuvwxyz0123456789_-.") == strlen(part);
 }
 
-static int find_axis_field(struct reading *reading, const struct yaml_value *list, struct axis *axis)
+int matrix_find_field(const struct reading *reading, const struct yaml_value *list, const char *key, struct axis *axis)
 {
     const struct reader *reader = &reading->reader;
     axis->path = list->key;
@@ -96,15 +96,14 @@ static int find_axis_field(struct reading *reading, const struct yaml_value *lis
         return 0;
     }
     if (campaign_field_is_group(list->key))
-        return campaign_fail_key(reader, list, "matrix", "'%s' is a group of fields, sweep one of them by its dotted path",
-                                 list->key);
+        return campaign_fail_key(reader, list, key, "'%s' is a group of fields, name one of them by its dotted path", list->key);
     return campaign_field_unknown(reader, list, "", list->key);
 }
 
 static int read_axis(struct reading *reading, const struct yaml_value *list, struct axis *axis)
 {
     const struct reader *reader = &reading->reader;
-    int status = find_axis_field(reading, list, axis);
+    int status = matrix_find_field(reading, list, "matrix", axis);
     if (status < 0)
         return status;
     const char *key = arena_printf(reader->arena, "matrix.%s", axis->path);
@@ -222,6 +221,15 @@ static int override(const struct overriding *what, const struct yaml_value *base
 
 static int replace_child(const struct overriding *what, const struct yaml_value *base, const char *rest, struct yaml_value *child)
 {
+    if (!*rest && what->axis->replaces) {
+        const struct yaml_value old = *child;
+        *child = *what->leaf;
+        child->key = old.key;
+        child->key_line = old.key_line;
+        child->key_column = old.key_column;
+        child->next = old.next;
+        return 0;
+    }
     if (!*rest)
         return campaign_fail_key(what->reader, what->axis->list, what->axis->path,
                                  "this is set on line %d too, leave one of the two out", base->line);
@@ -240,8 +248,7 @@ static int override(const struct overriding *what, const struct yaml_value *base
     int64_t wanted = -1;
     if (base->shape == YAML_SHAPE_LIST && units_parse_integer(head, 0, base->count - 1, &wanted, NULL) < 0)
         return campaign_fail_key(what->reader, what->axis->list, what->axis->path,
-                                 "there is no '%s' in the list on line %d, which has %d entries, counted from 0", head, base->line,
-                                 base->count);
+                                 "there is no '%s' in the list of %d on line %d, counted from 0", head, base->count, base->line);
     *out = *base;
     struct yaml_value **tail = &out->first;
     bool found = false;
@@ -314,16 +321,38 @@ static const char *label_of(const struct reading *reading, const struct swept *s
     return arena_strdup(arena, label.bytes);
 }
 
-static int make_cell(const struct reading *reading, const int *choice, int index, struct cell *cell)
+/* What this cell's arm sets takes the place of what the campaign says. */
+static int apply_arm(const struct reading *here, const struct yaml_value **values)
+{
+    for (int i = 0; here->arm && i < here->arm->setting_count; i++) {
+        const struct arm_setting *setting = &here->arm->settings[i];
+        const struct yaml_value **value = &values[setting->axis.field - campaign_fields];
+        int status = 0;
+        if (setting->axis.part)
+            status = apply_part(&here->reader, &setting->axis, setting->value, value);
+        else
+            *value = setting->value;
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+static int make_cell(const struct reading *reading, const int *choice, int index, const struct arm_reading *arm, struct cell *cell)
 {
     struct arena *arena = reading->reader.arena;
     struct swept *swept = arena_new_array(arena, struct swept, AXES_MAX);
     for (int i = 0; i < reading->axis_count; i++)
         swept[i] = (struct swept){.path = reading->axes[i].path, .text = reading->axes[i].texts[choice[i]]};
     *cell = (struct cell){.index = index, .settings = reading->base, .swept = swept, .swept_count = reading->axis_count};
-    cell->label = label_of(reading, swept);
+    cell->label = cell->title = label_of(reading, swept);
+    if (arm) {
+        cell->arm = &arm->arm;
+        cell->title = arena_printf(arena, "%s arm=%s", cell->label, arm->arm.name);
+    }
 
     struct reading here = *reading;
+    here.arm = arm;
     here.reader.cell = cell->label;
     const struct yaml_value *values[CAMPAIGN_FIELDS_MAX];
     memcpy(values, reading->placed, (size_t)campaign_field_count * sizeof(*values));
@@ -337,11 +366,14 @@ static int make_cell(const struct reading *reading, const int *choice, int index
         if (status < 0)
             return status;
     }
+    int status = apply_arm(&here, values);
+    if (status < 0)
+        return status;
     for (int i = 0; i < campaign_field_count; i++) {
         const struct campaign_field *field = &campaign_fields[i];
-        if (!matrix_sweeps(reading, field, false))
+        if (!matrix_sweeps(reading, field, false) && !campaign_arm_sets(arm, field))
             continue;
-        int status = campaign_field_operations(field)->read(&here.reader, field, values[i], field->path, &cell->settings);
+        status = campaign_field_operations(field)->read(&here.reader, field, values[i], field->path, &cell->settings);
         if (status < 0)
             return status;
     }
@@ -353,18 +385,22 @@ int matrix_expand(struct reading *reading, const struct cell **out, int *cell_co
     int count = 1;
     for (int i = 0; i < reading->axis_count; i++)
         count *= reading->axes[i].count;
-    struct cell *cells = arena_new_array(reading->reader.arena, struct cell, (size_t)count);
+    int variants = reading->arm_count > 0 ? reading->arm_count : 1;
+    struct cell *cells = arena_new_array(reading->reader.arena, struct cell, (size_t)count * (size_t)variants);
     for (int index = 0; index < count; index++) {
         int choice[AXES_MAX] = {0}, rest = index;
         for (int i = reading->axis_count; i-- > 0;) { /* the last axis varies fastest */
             choice[i] = rest % reading->axes[i].count;
             rest /= reading->axes[i].count;
         }
-        int status = make_cell(reading, choice, index, &cells[index]);
-        if (status < 0)
-            return status;
+        for (int a = 0; a < variants; a++) {
+            const struct arm_reading *arm = reading->arm_count > 0 ? &reading->arms[a] : NULL;
+            int status = make_cell(reading, choice, index, arm, &cells[index * variants + a]);
+            if (status < 0)
+                return status;
+        }
     }
     *out = cells;
-    *cell_count = count;
+    *cell_count = count * variants;
     return 0;
 }

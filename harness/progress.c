@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "harness/message_sizes.h"
 
 enum { BAR_CELLS = 24 };
 
@@ -58,7 +59,8 @@ static void draw_bar(const struct progress *progress, double seconds_now, const 
         snprintf(left, sizeof(left), ", %d:%02d left", (int)remaining / 60, (int)remaining % 60);
     /* A line that wraps could not be drawn over: a narrow terminal goes without the bar, and what does not fit is cut. */
     char counts[64];
-    int used = snprintf(counts, sizeof(counts), " %d/%d trials%s  ", progress->trials_done, progress->trial_count, left);
+    int used = snprintf(counts, sizeof(counts), " %d/%d trial%s%s  ", progress->trials_done, progress->trial_count,
+                        units_plural(progress->trial_count), left);
     int columns = terminal_columns() - 1, room = columns - used - (BAR_CELLS + 2);
     if (room >= 0)
         fprintf(stderr, "\r\033[K%s[%s]%s%s%.*s", progress->colour ? "\033[36m" : "", bar, progress->colour ? "\033[0m" : "",
@@ -83,7 +85,7 @@ void progress_trial(struct progress *progress, const struct trial_plan *trial, d
     progress->trial = trial;
     progress->seconds_trial = seconds;
     if (!progress->quiet && progress->terminal)
-        draw_bar(progress, 0, progress->plan->cells[trial->cell].label);
+        draw_bar(progress, 0, cell_title(&progress->plan->cells[trial->cell]));
 }
 
 void progress_rounds(void *context, uint32_t rounds_done)
@@ -92,24 +94,31 @@ void progress_rounds(void *context, uint32_t rounds_done)
     if (progress->quiet || !progress->terminal)
         return;
     const struct cell *cell = &progress->plan->cells[progress->trial->cell];
-    int rounds = cell->settings.workload.rounds + cell->settings.warmup_rounds;
-    char what[200];
-    snprintf(what, sizeof(what), "%.150s, round %u of %d", cell->label, rounds_done, rounds);
-    draw_bar(progress, progress->seconds_trial * rounds_done / rounds, what);
+    int rounds = message_sizes_rounds(&cell->settings);
+    bool known = !cell->settings.scheme.outside; /* how many an outside program will report is its own affair */
+    char what[200], of[32] = "";
+    if (known)
+        snprintf(of, sizeof(of), " of %d", rounds);
+    snprintf(what, sizeof(what), "%.150s, round %u%s", cell_title(cell), rounds_done, of);
+    draw_bar(progress, known ? progress->seconds_trial * rounds_done / rounds : 0, what);
 }
 
 static void print_line(const struct progress *progress, const struct trial_outcome *outcome)
 {
     const struct cell *cell = &progress->plan->cells[progress->trial->cell];
     fprintf(stderr, "trial %d/%d  %s  repeat %d: ", progress->trials_done, progress->trial_count,
-            cell->label[0] ? cell->label : cell->settings.name, progress->trial->repeat + 1);
+            cell_title(cell)[0] ? cell_title(cell) : cell->settings.name, progress->trial->repeat + 1);
     if (outcome->status != TRIAL_FINISHED) {
         fprintf(stderr, "%s: %s\n", trial_status_names[outcome->status], outcome->reason);
         return;
     }
     char median[UNITS_TEXT_BYTES], predicted[UNITS_TEXT_BYTES];
-    fprintf(stderr, "round %s", units_show_time(median, sizeof(median), outcome->round_median_ns));
-    if (outcome->predicted.available)
+    bool swept = message_sizes_swept(&cell->settings);
+    if (swept) /* a median over sizes would say nothing */
+        fprintf(stderr, "%d sizes of %d rounds", cell->settings.workload.sizes.count, cell->settings.workload.rounds);
+    else
+        fprintf(stderr, "round %s", units_show_time(median, sizeof(median), outcome->round_median_ns));
+    if (outcome->predicted.available && !swept)
         fprintf(stderr, ", predicted %s", units_show_time(predicted, sizeof(predicted), outcome->predicted.round_ns));
     fprintf(stderr, ", %s%s%s\n", fidelity_names[outcome->fidelity], outcome->reason[0] ? ": " : "", outcome->reason);
 }
@@ -122,7 +131,7 @@ void progress_trial_done(struct progress *progress, const struct trial_outcome *
         return;
     bool good = outcome->status == TRIAL_FINISHED && outcome->fidelity == FIDELITY_FAITHFUL;
     if (progress->terminal && good) {
-        draw_bar(progress, 0, progress->plan->cells[progress->trial->cell].label);
+        draw_bar(progress, 0, cell_title(&progress->plan->cells[progress->trial->cell]));
         return;
     }
     if (progress->terminal)

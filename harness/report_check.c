@@ -21,6 +21,18 @@ static int check_span(const struct span_record *span, uint32_t index, uint32_t n
     return 0;
 }
 
+static int check_gradient(const struct gradient_record *gradient, uint32_t index, uint32_t node_count, uint32_t rounds,
+                          struct err *err)
+{
+    if (gradient->fate >= GRADIENT_FATE_COUNT)
+        return err_set(err, ERR_TRIAL, "gradient %u has fate %u, there are %d fates", index, gradient->fate, GRADIENT_FATE_COUNT);
+    if (gradient->worker >= node_count)
+        return err_set(err, ERR_TRIAL, "gradient %u is of worker %u, there are %u nodes", index, gradient->worker, node_count);
+    if (gradient->round > rounds) /* what comes behind the last round has that number */
+        return err_set(err, ERR_TRIAL, "gradient %u is of round %u, there are %u rounds", index, gradient->round, rounds);
+    return 0;
+}
+
 static int check_evaluations(const struct control_report *report, uint32_t rounds, struct err *err)
 {
     for (uint32_t i = 0; i < report->evaluation_count; i++) {
@@ -38,6 +50,9 @@ int report_check(const struct control_report *report, uint32_t node_count, uint3
 {
     for (uint32_t i = 0; i < report->span_count; i++)
         if (check_span(&report->spans[i], i, node_count, rounds, err) < 0)
+            return -ERR_TRIAL;
+    for (uint32_t i = 0; i < report->gradient_count; i++)
+        if (check_gradient(&report->gradients[i], i, node_count, rounds, err) < 0)
             return -ERR_TRIAL;
     if (check_evaluations(report, rounds, err) < 0)
         return -ERR_TRIAL;

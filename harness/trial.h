@@ -11,13 +11,25 @@
 
 struct err;
 
+/* Of the network as asked and before any gradient was measured: the same in every repeat. */
+struct cell_prediction {
+    bool known;
+    struct prediction prediction;
+};
+
 /* What stays the same over a campaign. */
 struct trial_context {
-    struct store *store; /* NULL: nothing is stored (benchmarks) */
+    struct store *store; /* NULL: nothing is stored, and nobody can enter the nodes (measurements, benchmarks) */
     int64_t campaign_id;
-    const char *agent_path;
-    int dataset_fd; /* -1: no cell needs it */
-    int signal_fd;  /* SIGINT, SIGTERM */
+    const char *agent_path;           /* of the trial's arm */
+    int arm_count;                    /* of the campaign; 0: it has none */
+    const char *const *program_paths; /* one an entry of plan.cells: where its outside program is; NULL where it has none */
+    int dataset_fd;                   /* -1: no cell needs it */
+    double message_ns;                /* what a message costs (harness/message_cost.h); 0: not measured */
+    struct cpu_limiter *cpu_limiter;  /* NULL: no cell limits a node */
+    /* One an entry of plan.cells, filled in as trials come by; NULL: each trial works it out. */
+    struct cell_prediction *predictions;
+    int signal_fd; /* SIGINT, SIGTERM */
     void (*progress)(void *context, uint32_t rounds_done);
     void *progress_context;
 };
@@ -25,9 +37,9 @@ struct trial_context {
 struct trial_outcome {
     enum trial_status status;
     enum fidelity fidelity;
-    char reason[1024]; /* of failed, interrupted, degraded, void */
-    struct prediction predicted;
-    double round_median_ns, round_mean_ns; /* measured rounds; NAN when failed */
+    char reason[1024];                     /* of failed, interrupted, degraded, void */
+    struct prediction predicted;           /* of the first message size */
+    double round_median_ns, round_mean_ns; /* measured rounds; NAN when failed, or of several message sizes */
     int64_t fabric_ns, setup_ns;
 };
 

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "harness/event_plan.h"
+#include "harness/message_sizes.h"
 
 static struct control_distribution distribution_message(const struct distribution *distribution)
 {
@@ -20,25 +22,56 @@ static struct control_distribution distribution_message(const struct distributio
     };
 }
 
-static const struct control_node *roster_of(const struct forecast *forecast, int node, struct arena *arena)
+static const struct control_node *make_roster(const struct forecast *forecast, struct arena *arena)
 {
     const struct scheme_setup *setup = &forecast->setup;
     struct control_node *nodes = arena_new_array(arena, struct control_node, (size_t)setup->nodes);
     for (int i = 0; i < setup->nodes; i++) {
         const struct place *place = &forecast->topology->places[i];
-        struct path path = {.latency_ns = 0, .bytes_per_second = INFINITY};
-        if (i != node)
-            path = setup->path(setup->path_context, node, i);
         nodes[i] = (struct control_node){
             .name = place->name,
             .role = i < setup->workers ? ROLE_WORKER : ROLE_SERVER,
             .address = place->address,
-            .path_ns = (int64_t)path.latency_ns,
-            .path_bps = isinf(path.bytes_per_second) ? 0 : (uint64_t)(path.bytes_per_second * 8),
             .slow_factor = i < setup->workers && setup->slow_factors ? setup->slow_factors[i] : 1,
         };
     }
     return nodes;
+}
+
+static const struct control_path *paths_of(const struct forecast *forecast, int node, struct arena *arena)
+{
+    const struct scheme_setup *setup = &forecast->setup;
+    struct control_path *paths = arena_new_array(arena, struct control_path, (size_t)setup->nodes);
+    for (int i = 0; i < setup->nodes; i++) {
+        if (i == node)
+            continue;
+        struct path path = setup->path(setup->path_context, node, i);
+        paths[i].latency_ns = (int64_t)path.latency_ns;
+        paths[i].payload_bps = isinf(path.bytes_per_second) ? 0 : (uint64_t)(path.bytes_per_second * 8);
+    }
+    return paths;
+}
+
+static const struct control_mark *marks_of(const struct settings *settings, struct arena *arena, uint32_t *count)
+{
+    const uint32_t *rounds;
+    *count = (uint32_t)event_marks(settings, arena, &rounds);
+    struct control_mark *marks = arena_new_array(arena, struct control_mark, *count);
+    for (uint32_t i = 0; i < *count; i++)
+        marks[i].rounds_done = rounds[i];
+    return marks;
+}
+
+static const struct control_message_size *sizes_of(const struct settings *settings, const struct blob *prepared,
+                                                   struct arena *arena)
+{
+    const struct size_list *list = &settings->workload.sizes;
+    struct control_message_size *sizes = arena_new_array(arena, struct control_message_size, (size_t)list->count + 1);
+    for (int i = 0; i < list->count; i++)
+        sizes[i] = (struct control_message_size){.bytes = list->bytes[i],
+                                                 .prepared = prepared ? prepared[i].bytes : NULL,
+                                                 .prepared_bytes = prepared ? (uint32_t)prepared[i].length : 0};
+    return sizes;
 }
 
 const struct control_setup *trial_setups(const struct cell *cell, const struct trial_plan *plan, const struct forecast *forecast,
@@ -49,15 +82,23 @@ const struct control_setup *trial_setups(const struct cell *cell, const struct t
     struct control_value *values = arena_new_array(arena, struct control_value, SCHEME_PARAMS_MAX);
     for (int i = 0; i < scheme->param_count; i++)
         values[i].value = settings->scheme.values[i];
+    uint32_t mark_count;
+    const struct control_mark *marks = marks_of(settings, arena, &mark_count);
     struct control_layer *layers = arena_new_array(arena, struct control_layer, LAYERS_MAX);
     for (int i = 0; i < settings->workload.layer_count; i++)
         layers[i].width = (uint32_t)settings->workload.layers[i];
+    const struct control_node *roster = make_roster(forecast, arena);
+    const int teller = scheme_round_node(scheme, forecast->setup.workers);
+    bool needs_paths = scheme->flags & SCHEME_NEEDS_PATHS, swept = message_sizes_swept(settings);
+    const struct control_message_size *sizes = sizes_of(settings, prepared, arena);
     struct control_setup *setups = arena_new_array(arena, struct control_setup, (size_t)forecast->setup.nodes);
     for (int node = 0; node < forecast->setup.nodes; node++) {
         setups[node] = (struct control_setup){
             .node = (uint32_t)node,
-            .nodes = roster_of(forecast, node, arena),
+            .nodes = roster,
             .node_count = (uint32_t)forecast->setup.nodes,
+            .paths = needs_paths ? paths_of(forecast, node, arena) : NULL,
+            .path_count = needs_paths ? (uint32_t)forecast->setup.nodes : 0,
             .port = AGENT_PORT,
             .seed = plan->seed,
             .cell = (uint32_t)cell->index,
@@ -73,14 +114,24 @@ const struct control_setup *trial_setups(const struct cell *cell, const struct t
             .layer_count = (uint32_t)settings->workload.layer_count,
             .batch = (uint32_t)settings->workload.batch,
             .learning_rate = settings->workload.learning_rate,
-            .rounds = (uint32_t)(settings->workload.rounds + settings->warmup_rounds),
+            .momentum = settings->workload.momentum,
+            .weight_decay = settings->workload.weight_decay,
+            .decay_factor = settings->workload.decay_factor,
+            .decay_every = (uint32_t)settings->workload.decay_every,
+            .rounds = (uint32_t)message_sizes_rounds_each(settings),
             .warmup_rounds = (uint32_t)settings->warmup_rounds,
             .evaluate_every = (uint32_t)settings->workload.evaluate_every,
             .size_bytes = settings->workload.size_bytes,
+            .sizes = sizes,
+            .size_count = (uint32_t)settings->workload.sizes.count,
             .compute_time = distribution_message(&settings->compute_time),
             .record_spans = settings->record_spans,
-            .prepared = prepared ? prepared->bytes : NULL,
-            .prepared_bytes = prepared ? (uint32_t)prepared->length : 0,
+            .sample_every_ns = settings->sample_every_ns,
+            .busy_wait_ns = settings->busy_wait_ns,
+            .marks = node == teller ? marks : NULL,
+            .mark_count = node == teller ? mark_count : 0,
+            .prepared = prepared && !swept ? prepared->bytes : NULL,
+            .prepared_bytes = prepared && !swept ? (uint32_t)prepared->length : 0,
         };
     }
     return setups;

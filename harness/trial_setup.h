@@ -10,7 +10,8 @@ struct arena;
 
 enum { AGENT_PORT = 7700, DATASET_FD = 4 };
 
-/* One complete setup a node, in the arena. forecast: links as asked. */
+/* One complete setup a node, in the arena. forecast: links as asked. prepared: one a message size, of which nothing is copied;
+ * NULL: nothing was. */
 const struct control_setup *trial_setups(const struct cell *cell, const struct trial_plan *plan, const struct forecast *forecast,
                                          const struct blob *prepared, bool dataset_shared, struct arena *arena);
 
