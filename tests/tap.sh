@@ -1,9 +1,27 @@
-# tap.sh: the few words of TAP that the shell tests share, and a scratch folder that goes at the end. Sourced from the project's root.
+# tap.sh: the few words of TAP that the shell tests share, and an end, however it comes, that leaves neither processes nor the scratch folder.
+# Sourced from the project's root.
 : "${LAGGARD_BUILD:=build/release}"
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's may lack them
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/laggard-test.XXXXXX") || exit 1
 chmod 755 "$SCRATCH"
-trap 'rm -rf "$SCRATCH"' EXIT
+# Everything that a test starts inherits this, grandchildren too: so it can be found and ended when the test fails or is interrupted half way.
+export LAGGARD_TEST_SCRATCH="$SCRATCH"
+tap_processes() { # the numbers of the marked processes; not this shell, which was started without the mark
+    grep -laF "LAGGARD_TEST_SCRATCH=$SCRATCH" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n'
+}
+tap_at_end=: # a command of the test's own
+tap_end() {
+    trap '' HUP INT TERM
+    for process in $(tap_processes); do
+        kill -9 "$process" 2>/dev/null
+    done
+    $tap_at_end
+    rm -rf "$SCRATCH"
+}
+trap tap_end EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 tap_number=0 tap_failures=0
 
 ok() { # ok CONDITION-STATUS NAME [DETAIL]
@@ -13,8 +31,8 @@ ok() { # ok CONDITION-STATUS NAME [DETAIL]
     else
         echo "not ok $tap_number - $2"
         tap_failures=$((tap_failures + 1))
-        # To standard error, which prove shows.
-        echo "# not ok $tap_number - $2" >&2
+        # To standard error, which prove shows, among that of other tests.
+        echo "# $0: not ok $tap_number - $2" >&2
         [ -z "${3:-}" ] || printf '%s\n' "$3" | head -n 30 | sed 's/^/# /' >&2
     fi
 }

@@ -27,6 +27,8 @@ is "$(query "$db" "SELECT DISTINCT engine, asked_jitter_ns, asked_jitter_distrib
 is "$(query "$db" "SELECT asked_loss_ratio, sum(lost_count) > 0, sum(duplicated_count) > 0, sum(reordered_count) > 0, sum(unasked_drop_count) FROM links GROUP BY cell ORDER BY cell")" "0.0 0 1 1 0
 0.01 1 1 1 0" "what was asked is counted, and is no drop that nobody asked for"
 is "$(query "$db" "SELECT min(packet_count > carried_bytes / 1514) FROM links")" 1 "packets are frames"
+is "$(query "$db" "SELECT min(measured_packet_count >= 500), min(measured_duplicated_count > 0), sum(measured_reordered_count) > 0, min(measured_lost_count >= measured_loss_run) FROM links WHERE measured_lost_count > 0")" "1 1 1 1" \
+    "what the idle links did to packets is stored beforehand"
 "$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$SCRATCH/none.db" --engine netem --quiet >/dev/null 2>"$SCRATCH/stderr"
 status=$?
 if [ $status = 3 ]; then

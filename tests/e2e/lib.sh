@@ -12,7 +12,35 @@ export LAGGARD_TEST_MARK="$$-$(basename "$0")"
 marked_processes() { # marked_processes [PATTERN]: of ours, those whose command line matches
     for process in $(pgrep -f "${1:-laggard}"); do
         case $(readlink "/proc/$process/exe") in */laggard|*/laggard-agent) ;; *) continue ;; esac
-        cat "/proc/$process/environ" 2>/dev/null | tr '\0' '\n' | grep -qxF "LAGGARD_TEST_MARK=$LAGGARD_TEST_MARK" && echo "$process"
+        is_marked "$process" && echo "$process"
+    done
+}
+is_marked() { # is_marked PROCESS
+    grep -qzxF "LAGGARD_TEST_MARK=$LAGGARD_TEST_MARK" "/proc/$1/environ" 2>/dev/null
+}
+marked_named() { # marked_named NAME: of ours, those that call themselves so
+    for process in $(pgrep -x "$1"); do
+        is_marked "$process" && echo "$process"
+    done
+}
+await_named() { # await_named NAME: waits for one, half a minute or as long as $controller runs, and prints its number
+    tries=0
+    while [ -z "$(marked_named "$1")" ] && [ $tries -lt 1500 ] && ! grep -qs '^State:.Z' "/proc/$controller/status" && [ -d "/proc/$controller" ]; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    marked_named "$1" | head -n 1
+}
+agent_in_trial() { # agent_in_trial NODE: waits, a minute at most, until it runs in a trial of $db, and prints its process. Before the first
+    # trial other agents of the same names measure what a message costs.
+    tries=0
+    while [ $tries -lt 3000 ]; do
+        found=""
+        [ -s "$db" ] && [ "$(query "$db" "SELECT count(*) FROM trial WHERE status = 'running'" 2>/dev/null)" != 0 ] &&
+            found=$(marked_processes "^laggard-agent $1" | head -n 1)
+        [ -n "$found" ] && echo "$found" && return
+        sleep 0.02
+        tries=$((tries + 1))
     done
 }
 leftovers() {

@@ -25,6 +25,21 @@ static const char *const valid[] = {
     "name: d\nworkers: 2\nscheme: ps-sync\nworkload: {model: softmax, rounds: 5}\nmatrix:\n  compute.time:\n  - measured\n"
     "  - {distribution: constant, value: 20ms}\n  - {distribution: shifted-exponential, shift: 5ms, mean: 10ms}\n"
     "  - {distribution: pareto, scale: 5ms, shape: 2}\n  workload.model: [softmax, mlp]\n",
+    "name: e\nworkers: 4\nscheme: ps-sync\nworkload: {model: synthetic, size: 4KB, rounds: 9}\n"
+    "topology: {link: {rate: 1gbit, delay: 1ms}}\nevents:\n"
+    "- {at: 2s, do: set, link: w0-router, to: {rate: 10mbit, loss: 1%, queue: 200KB, back: {jitter: 100us}}}\n"
+    "- {at: 1s, do: down, link: 1, direction: forward}\n- {round: 7, do: up, link: w1-router}\n"
+    "- {at: 1s, do: flap, link: w1-router, down: 50ms, up: 0.2s, times: 5}\n- {at: 1s, do: partition, nodes: [w0, 1]}\n"
+    "- {at: 1.5s, do: heal}\n- {round: 5, do: pause, node: w2, for: 200ms}\n- {round: 8, do: crash, node: s0}\n"
+    "- {at: 0s, do: trace, link: 3, file: tests/golden/link.csv, format: csv, repeat: no}\n",
+    "name: p\nworkers: 2\nscheme: ring\nworkload: {model: synthetic, size: 4KB, rounds: 9}\n"
+    "topology.link.rate: 1gbit\nevents: [{do: set, link: 0, to: {loss: 1%}}, {at: 1s, do: crash, node: w1}]\n"
+    "matrix: {events.0.at: [1s, 2s], events.0.to.rate: [10mbit, 20mbit]}\n",
+    "name: x\nworkload:\n  exec: [sh, -c, \"a\\tb\\nc\", '', null, 7]\n  model: synthetic\n  size: 4KB\n  rounds: 3\n"
+    "workers: 3\nmatrix: {scheme: [ring, exec, {name: ps-sync}]}\n",
+    "name: z\nworkers: 2\nwarmup_rounds: 1\nworkload: {model: synthetic, sizes: [4KiB, 64KiB, 1MiB], rounds: 9}\n"
+    "events: [{round: 20, do: pause, node: w1, for: 1ms}]\nmatrix: {scheme: [ring, allreduce-auto, ps-sync]}\n",
+    "name: y\nmatrix: {workload.exec: [[./a, 4], [./a, 8], [/bin/true]], workers: [2, 3]}\nwarmup_rounds: 1\n",
 };
 
 static void check_sentence(struct fuzz *fuzz, const struct err *err)

@@ -29,5 +29,24 @@ for scheme in $("$program" --list); do
     trial --scheme "$scheme" --workers 3 --model mlp --rounds 12 --evaluate-every 4
     trial --scheme "$scheme" --workers 4 --model softmax --gradients none --rounds 5 --time 1ms
 done
+# Compressed gradients, which only `naive` carries encoded; factors go by any algorithm.
+for compress in "top-k compress_share=0.05" 1-bit "qsgd compress_levels=3" "powersgd compress_rank=4"; do
+    for workers in 2 3 5 8; do
+        trial --scheme naive --workers $workers --size 100020B --rounds 10 compress=$compress
+    done
+    trial --scheme naive --workers 1 --size 4B --rounds 5 compress=$compress
+    trial --scheme naive --workers 3 --model mlp --rounds 6 compress=$compress
+    trial --scheme allreduce-auto --workers 4 --size 8MiB --rounds 4 --no-spans compress=$compress
+    trial --scheme naive --workers 4 --model softmax --gradients none --rounds 5 --time 1ms compress=$compress
+    case $compress in
+    powersgd*)
+        for scheme in ring halving-doubling recursive-doubling binomial-tree double-binary-tree hierarchical direct; do
+            trial --scheme $scheme --workers 6 --size 100020B --rounds 5 --time 1ms compress=$compress
+            trial --scheme $scheme --workers 4 --model mlp --rounds 4 compress=$compress
+        done
+        ;;
+    *) trial --scheme naive --workers 3 --model mlp --rounds 6 bucket=50000 overlap=1 compress=$compress ;;
+    esac
+done
 echo "1..$count"
 exit $status

@@ -144,8 +144,8 @@ static int build(const struct request *request, const struct fabric_program *pro
     int code = fabric_build(&spec, fabric, err);
     if (code == 0) {
         double total = (double)(clock_now_ns() - started) / 1e6, network = (double)fabric_build_ns(*fabric) / 1e6;
-        printf("engine %s\nbuild_ms %.2f\ntotal_ms %.2f\nms_a_node %.3f\n", engine_names[fabric_engine(*fabric)], network, total,
-               total / request->hosts);
+        printf("engine %s\nbuild_ms %.2f\ntotal_ms %.2f\nms_a_node %.3f\n", engine_names[fabric_readback(*fabric)->engine], network,
+               total, total / request->hosts);
         fflush(stdout);
     }
     return code;
@@ -159,8 +159,8 @@ static int mode_probe(const struct request *request)
     int64_t started = clock_now_ns();
     if (fabric_probe(&host, &err) < 0)
         return fail(&err);
-    printf("root %d\nuser_namespaces %d\ntun %d\ntbf %d\nifb %d\nclsact %d\nnetem %d\nmissing %s\nprobe_ms %.2f\n", host.root,
-           host.user_namespaces, host.tun, host.tbf, host.ifb, host.clsact, host.netem, host.missing,
+    printf("root %d\nuser_namespaces %d\ntun %d\ntbf %d\nifb %d\nclsact %d\nnetem %d\nrules %d\nmissing %s\nprobe_ms %.2f\n",
+           host.root, host.user_namespaces, host.tun, host.tbf, host.ifb, host.clsact, host.netem, host.rules, host.missing,
            (double)(clock_now_ns() - started) / 1e6);
     return 0;
 }
@@ -325,7 +325,7 @@ static int mode_measure(const struct request *request)
     if (build(request, NULL, 0, &fabric, &err) < 0)
         return fail(&err);
     struct link_check *checks = arena_new_array(request->arena, struct link_check, (size_t)request->topology.link_count);
-    if (fabric_measure(fabric, 0, -1, checks, &err) < 0)
+    if (fabric_measure(fabric, &(struct measure_effort){0}, -1, checks, &err) < 0)
         return fail(&err);
     int bad = 0;
     for (int i = 0; i < request->topology.link_count; i++)

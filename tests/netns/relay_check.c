@@ -323,7 +323,7 @@ static void measuring(void)
     rig_enter(rig.namespace_fds[2]);
     rig_command("ip link set l2 down");
     rig_enter(rig.home);
-    int code = measure_links(&rig.topology, rig.namespace_fds, 1, checks, &err);
+    int code = measure_links(&rig.topology, rig.namespace_fds, &(struct measure_effort){.sample = 1}, checks, &err);
     const struct direction_check *found = &checks[0].direction[DIRECTION_BACKWARD];
     check(code == 0 && found->measured && !checks[1].direction[0].measured && !checks[2].direction[1].measured,
           "a sample of one link of three is measured %s", err.text);
@@ -331,7 +331,7 @@ static void measuring(void)
           "its probes come through, none too early: %.3f ms", found->delay_min_ns / 1e6);
     check(found->goodput_bps > 0, "and a transfer: %.1f Mbit/s", found->goodput_bps / 1e6);
     int64_t begin_ns = clock_now_ns();
-    code = measure_links(&rig.topology, rig.namespace_fds, 0, checks, &err);
+    code = measure_links(&rig.topology, rig.namespace_fds, &(struct measure_effort){0}, checks, &err);
     found = &checks[2].direction[DIRECTION_FORWARD];
     check(code == 0 && !found->within_tolerance && found->probes_received == 0, "a dead link is no failure but a verdict: %s",
           found->reason);

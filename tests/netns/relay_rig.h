@@ -132,7 +132,7 @@ static inline void rig_start_relay(struct rig *rig, const struct relay_link *lin
     int pair[2];
     size_t bytes = relay_shared_bytes(link_count);
     rig->counters = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (rig->counters == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+    if (rig->counters == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         rig_die("memory and a socket for the relay");
     rig->relay = fork();
     if (rig->relay < 0)

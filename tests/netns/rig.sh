@@ -2,8 +2,7 @@
 # there), and joins the two outputs; says why where this host cannot. Sourced by a test that has set `name` to the program's.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-: "${LAGGARD_BUILD:=build/release}"
-PATH=$PATH:/usr/sbin:/sbin # an ordinary user's may lack them
+. tests/tap.sh
 program=$LAGGARD_BUILD/tests/netns/$name
 skip() {
     echo "1..0 # SKIP $1"

@@ -197,7 +197,7 @@ static void cross_links(struct bench *bench, struct arena *arena)
     const struct topology *topology = bench->topology;
     struct link_check *checks = arena_new_array(arena, struct link_check, (size_t)topology->link_count);
     struct err err = {0};
-    if (fabric_measure(bench->fabric, 0, -1, checks, &err) < 0) {
+    if (fabric_measure(bench->fabric, &(struct measure_effort){0}, -1, checks, &err) < 0) {
         printf("measure failed: %s\n", err.text);
         bench->faults++;
     }

@@ -43,12 +43,19 @@ static void on_before_start(void *context)
     crew_process_ended(rig->crew, 1, rig->ends_at_start);
 }
 
-static void on_progress(void *context, uint32_t rounds_done)
+static void on_progress(void *context, uint32_t rounds_done, int64_t at_ns)
 {
     struct crew_rig *rig = context;
     rig->progress = rounds_done;
+    assert_true(at_ns > crew_times(rig->crew).ready_ns && at_ns <= clock_now_ns()); /* whatever an agent says */
     if (rig->interrupt)
         crew_interrupt(rig->crew);
+}
+
+static void on_ending(void *context)
+{
+    struct crew_rig *rig = context;
+    rig->ending_count++;
 }
 
 static void on_after_done(void *context)
@@ -87,6 +94,7 @@ void crew_rig_run(struct crew_rig *rig)
     assert_non_null(loop_watch(rig->loop, rig->ended_fds[0], EPOLLIN, on_process_end, rig, NULL));
     static const struct control_node roster[AGENTS] = {
         {.name = "w0", .slow_factor = 1}, {.name = "w1", .slow_factor = 1}, {.name = "s0", .role = ROLE_SERVER, .slow_factor = 1}};
+    static const struct control_message_size sizes[ROUNDS] = {{.bytes = 4}, {.bytes = 8}, {.bytes = 12}, {.bytes = 16}};
     struct control_setup setups[AGENTS];
     for (int i = 0; i < AGENTS; i++) {
         int pair[2];
@@ -100,7 +108,9 @@ void crew_rig_run(struct crew_rig *rig)
                                            .nodes = roster,
                                            .node_count = AGENTS,
                                            .scheme = "ring",
-                                           .rounds = ROUNDS,
+                                           .rounds = ROUNDS / (rig->size_count ? rig->size_count : 1),
+                                           .sizes = sizes,
+                                           .size_count = rig->size_count,
                                            .prepared = rig->prepared ? fake_prepared() : NULL,
                                            .prepared_bytes = rig->prepared ? PREPARED_BYTES : 0};
     }
@@ -113,7 +123,13 @@ void crew_rig_run(struct crew_rig *rig)
         .arena = rig->arena,
         .setup_deadline_ns = rig->setup_deadline_ns,
         .run_deadline_ns = rig->run_deadline_ns,
-        .hooks = {.before_start = on_before_start, .progress = on_progress, .after_done = on_after_done, .context = rig},
+        .expendable = rig->expendable,
+        .late_ns = SHORT_NS / 4,
+        .hooks = {.before_start = on_before_start,
+                  .progress = on_progress,
+                  .ending = on_ending,
+                  .after_done = on_after_done,
+                  .context = rig},
     };
     rig->crew = crew_new(&spec, &rig->err);
     assert_non_null(rig->crew);
@@ -146,6 +162,11 @@ void crew_rig_assert_good(struct crew_rig *rig)
     for (int i = 0; i < AGENTS; i++) {
         struct control_report report;
         fake_report(i, &report);
+        assert_int_equal(results[i].lost, crew_loss(rig->crew, i) != NULL);
+        if (results[i].lost) {
+            assert_int_equal(results[i].round_count + results[i].span_count + results[i].evaluation_count, 0);
+            continue;
+        }
         assert_int_equal(results[i].round_count, ROUNDS);
         assert_memory_equal(results[i].rounds, report.rounds, ROUNDS * sizeof(*report.rounds));
         assert_int_equal(results[i].span_count, SPANS);

@@ -22,6 +22,8 @@ struct crew_rig {
     bool prepared;             /* SETUP carries more than a socket holds */
     bool interrupt;            /* at the first progress */
     const char *ends_at_start; /* before_start: node 1's process ends so */
+    uint32_t size_count;       /* of message sizes; ROUNDS together */
+    int expendable;            /* crew_spec's; late_ns is SHORT_NS / 4 then */
     sem_t go, gone;
     struct fake_agent agents[AGENTS];
 
@@ -31,7 +33,7 @@ struct crew_rig {
     int ended_fds[2], sockets[AGENTS];
     int result;
     struct err err;
-    int before_start_count, after_done_count;
+    int before_start_count, ending_count, after_done_count;
     uint32_t progress;
 };
 
@@ -39,7 +41,7 @@ struct crew_rig {
 struct crew_rig crew_rig_new(fake_fault *fault, enum control_operation at);
 /* Leaves the arena, whose results the caller looks at; everything else is closed, which is checked. */
 void crew_rig_run(struct crew_rig *rig);
-/* These free the arena. */
+/* These free the arena. Good: whole but of who is lost. */
 void crew_rig_assert_failed(struct crew_rig *rig, enum err_kind kind, const char *sentence);
 void crew_rig_assert_good(struct crew_rig *rig);
 int crew_rig_count_descriptors(void);

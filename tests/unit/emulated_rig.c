@@ -73,8 +73,9 @@ static void on_message(struct node *node, const struct message *message)
     end();
 }
 
-static void on_sent(struct node *node, struct buffer *buffer)
+static void on_sent(struct node *node, struct buffer *buffer, int destination)
 {
+    (void)destination;
     begin();
     happened.tags[happened.sent++] = buffer->tag;
     if (script.on_sent)
@@ -137,10 +138,15 @@ static void note_finished(void *context)
     ((struct rig *)context)->finished++;
 }
 
-static const struct emulated_events events = {
-    .round_finished = note_round, .finished = note_finished, .failed = note_failure, .peer_lost = note_lost};
+static void note_sized(void *context)
+{
+    ((struct rig *)context)->sized++;
+}
 
-void rig_open(struct rig *rig, struct distribution time, unsigned flags)
+static const struct emulated_events events = {
+    .round_finished = note_round, .finished = note_finished, .sized = note_sized, .failed = note_failure, .peer_lost = note_lost};
+
+static void open_rig(struct rig *rig, struct distribution time, unsigned flags, int size_count)
 {
     static const struct workload_settings settings = {.model = MODEL_SYNTHETIC, .size_bytes = RIG_FLOATS * 4, .batch = 10};
     memset(rig, 0, sizeof(*rig));
@@ -159,12 +165,18 @@ void rig_open(struct rig *rig, struct distribution time, unsigned flags)
                                        .rounds = 100,
                                        .values_carried = true,
                                        .learning_rate = 1};
-    assert_int_equal(
-        recorder_init(&rig->recorder, &(struct recorder_options){.arena = rig->arena, .rounds = 100, .spans_wanted = 1000}, NULL),
-        0);
+    for (int i = 0; i < RIG_SIZES; i++) {
+        rig->setups[i] = rig->setup;
+        rig->setups[i].parameter_count <<= i;
+    }
+    struct recorder_options recorder = {.arena = rig->arena, .rounds = 100 * RIG_SIZES, .spans_wanted = 1000};
+    assert_int_equal(recorder_init(&rig->recorder, &recorder, NULL), 0);
+    recorder_begin(&rig->recorder, 0, 100);
     struct emulated_options options = {.loop = rig->loop,
                                        .arena = rig->arena,
-                                       .setup = &rig->setup,
+                                       .setup = size_count > 0 ? rig->setups : &rig->setup,
+                                       .size_count = size_count,
+                                       .optimiser = {.learning_rate = 0.125},
                                        .compute_time = &rig->time,
                                        .slow_factor = 1,
                                        .workload = rig->workload,
@@ -178,6 +190,16 @@ void rig_open(struct rig *rig, struct distribution time, unsigned flags)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     rig->other = pair[1];
     transport_attach(emulated_transport(rig->emulated), 1, pair[0], 0);
+}
+
+void rig_open(struct rig *rig, struct distribution time, unsigned flags)
+{
+    open_rig(rig, time, flags, 0);
+}
+
+void rig_open_sizes(struct rig *rig, struct distribution time, unsigned flags)
+{
+    open_rig(rig, time, flags, RIG_SIZES);
 }
 
 void rig_turn(struct rig *rig, int64_t for_ns)
@@ -210,11 +232,16 @@ void rig_close(struct rig *rig)
 
 void rig_peer_sends(struct rig *rig, uint32_t index, size_t length, size_t only)
 {
+    rig_peer_sends_message(rig, &(struct message_header){.index = index}, length, only);
+}
+
+void rig_peer_sends_message(struct rig *rig, const struct message_header *message, size_t length, size_t only)
+{
     uint8_t *bytes = arena_alloc(rig->arena, TRANSPORT_HEADER_BYTES + length);
-    struct transport_header header = {.message = {.index = index}, .sequence = rig->sequence++, .length = length};
+    struct transport_header header = {.message = *message, .sequence = rig->sequence++, .length = length};
     transport_header_encode(&header, bytes);
     for (size_t i = 0; i < length; i++)
-        bytes[TRANSPORT_HEADER_BYTES + i] = (uint8_t)(index + i);
+        bytes[TRANSPORT_HEADER_BYTES + i] = (uint8_t)(message->index + i);
     size_t total = only ? only : TRANSPORT_HEADER_BYTES + length;
     for (size_t sent = 0; sent < total;) {
         ssize_t part = send(rig->other, bytes + sent, total - sent, MSG_NOSIGNAL | MSG_DONTWAIT);

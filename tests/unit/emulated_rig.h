@@ -5,7 +5,7 @@
 
 #include "agents/emulated_internal.h"
 
-enum { RIG_FLOATS = 4096, RIG_EVENTS_MAX = 512 };
+enum { RIG_SIZES = 3, RIG_FLOATS = 4096, RIG_EVENTS_MAX = 512 };
 
 struct happened {
     int depth; /* of callbacks on the stack */
@@ -34,21 +34,24 @@ struct rig {
     struct workload *workload;
     struct recorder recorder;
     struct distribution time;
-    struct scheme_setup setup;
+    struct scheme_setup setup, setups[RIG_SIZES]; /* of one size; of each */
     struct emulated *emulated;
     int other;
     uint32_t sequence;
     char failure[512];
-    int lost, finished;
+    int lost, finished, sized;
     uint64_t rounds_done;
 };
 
 /* The node is worker 0 of 2, the peer worker 1; batches of 10. Clears happened. */
 void rig_open(struct rig *rig, struct distribution time, unsigned flags);
+/* The same, with RIG_SIZES message sizes: of size i a vector has RIG_FLOATS << i floats. */
+void rig_open_sizes(struct rig *rig, struct distribution time, unsigned flags);
 void rig_close(struct rig *rig); /* clears the script */
 void rig_turn(struct rig *rig, int64_t for_ns);
 void rig_go(struct rig *rig);
 /* The peer sends a message of `length` bytes, or only the first `only` bytes of it. Byte i of its payload is index + i. */
 void rig_peer_sends(struct rig *rig, uint32_t index, size_t length, size_t only);
+void rig_peer_sends_message(struct rig *rig, const struct message_header *header, size_t length, size_t only);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "tests/receive.h"
 
 const uint8_t *fake_prepared(void)
 {
@@ -66,13 +67,14 @@ void fake_answer(struct fake_agent *agent, enum control_operation operation)
 {
     struct control_listening listening = {
         .blas = "OpenBLAS 0.3.21 Test", .gradient_ns = 1e6 + agent->node, .parameter_count = 1234};
-    struct control_progress progress = {.rounds_done = 3};
+    struct control_progress progress = {.rounds_done = 3, .at_ns = -7};
     struct control_report report;
     switch (operation) {
     case CONTROL_SETUP:
         fake_send(agent, CONTROL_LISTENING, &listening);
         break;
     case CONTROL_CONNECT:
+    case CONTROL_SIZE:
         fake_send(agent, CONTROL_READY, NULL);
         break;
     case CONTROL_START:
@@ -94,12 +96,24 @@ static void look_at(struct fake_agent *agent, const struct frame *frame)
 {
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     struct control_setup setup;
+    struct control_peer peer;
+    if (frame->operation == CONTROL_PEER &&
+        wire_decode(control_operations[CONTROL_PEER].body, frame->body, frame->length, arena, &peer, NULL) == 0 && peer.lost == 1) {
+        agent->peers_lost |= 1U << peer.node;
+        agent->peer_before_start |= agent->start.start_ns == 0;
+    }
+    struct control_size size;
+    if (frame->operation == CONTROL_SIZE &&
+        wire_decode(control_operations[CONTROL_SIZE].body, frame->body, frame->length, arena, &size, NULL) == 0)
+        agent->sizes = size.position;
+    agent->starts += frame->operation == CONTROL_START;
     if (frame->operation == CONTROL_START)
         wire_decode(control_operations[CONTROL_START].body, frame->body, frame->length, arena, &agent->start, NULL);
     if (frame->operation != CONTROL_SETUP ||
         wire_decode(control_operations[CONTROL_SETUP].body, frame->body, frame->length, arena, &setup, NULL) < 0)
         return;
-    agent->setup_good = setup.node == (uint32_t)agent->node && setup.rounds == ROUNDS && strcmp(setup.scheme, "ring") == 0 &&
+    agent->setup_good = setup.node == (uint32_t)agent->node && setup.rounds * (setup.size_count ? setup.size_count : 1) == ROUNDS &&
+                        strcmp(setup.scheme, "ring") == 0 &&
                         (setup.prepared_bytes == 0 ||
                          (setup.prepared_bytes == PREPARED_BYTES && memcmp(setup.prepared, fake_prepared(), PREPARED_BYTES) == 0));
 }
@@ -108,7 +122,7 @@ static void *run_agent(void *context)
 {
     struct fake_agent *agent = context;
     struct frame frame;
-    while (!agent->quit && frame_receive(&agent->reader, agent->fd, INT64_MAX, &frame, NULL) == 0) {
+    while (!agent->quit && receive_frame(&agent->reader, agent->fd, INT64_MAX, &frame, NULL) == 0) {
         look_at(agent, &frame);
         if (agent->fault && frame.operation == agent->fault_at && !agent->fault(agent))
             break;

@@ -27,6 +27,10 @@ struct fake_agent {
     /* what it saw */
     struct control_start start;
     bool setup_good, quit;
+    unsigned peers_lost; /* bit set of nodes, by PEER */
+    bool peer_before_start;
+    uint32_t sizes; /* the last that SIZE named */
+    int starts;
 };
 
 void fake_agents_start(struct fake_agent *agents, const int *fds); /* the descriptors become the agents' */

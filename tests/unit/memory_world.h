@@ -28,14 +28,19 @@ struct memory_world_settings {
     const float *initial_model; /* NULL: synthetic */
     void *context;
     void (*gradient)(void *context, int worker, uint64_t step, const float *model, float *gradient);
+    double (*loss)(void *context, int worker, uint64_t step); /* of the same mini-batch. NULL: 0 */
+    /* Every node_gradient(). May be NULL. */
+    void (*gradient_told)(void *context, int node, const struct gradient_record *record);
     /* A node_update() without a model. May be NULL. */
     void (*check)(void *context, int node, const float *sum, int contributors, size_t first, size_t count, uint64_t step);
 };
 
 struct memory_node_result {
     uint64_t sent_bytes, sent_messages;
-    uint64_t rounds_finished; /* in order, each once */
+    uint64_t
+        rounds_finished; /* one more than the last; in order, each once but for workers of schemes whose rounds are the server's */
     uint64_t spans[SPAN_COUNT];
+    uint64_t gradients[GRADIENT_FATE_COUNT];
     bool finished;
     const float *model; /* model_to_evaluate() at the end */
 };

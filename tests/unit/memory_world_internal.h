@@ -5,7 +5,7 @@
 #include "tests/unit/memory_world.h"
 
 enum { ALLOCATIONS_MAX = 4096, SENDS_MAX = 1024 /* to one destination before on_sent() */ };
-enum event_kind { EVENT_START, EVENT_TASK, EVENT_HEADER, EVENT_PAYLOAD, EVENT_SENT, EVENT_RETRY, EVENT_TIMER };
+enum world_event_kind { EVENT_START, EVENT_TASK, EVENT_HEADER, EVENT_PAYLOAD, EVENT_SENT, EVENT_RETRY, EVENT_TIMER };
 
 struct memory_buffer {
     struct buffer buffer; /* first */
@@ -35,7 +35,7 @@ struct connection {
 struct event {
     int64_t at_ns;
     uint64_t sequence;
-    enum event_kind kind;
+    enum world_event_kind kind;
     int node, peer;      /* of EVENT_SENT: the sender and the destination */
     uint32_t generation; /* task, or timer's arming */
     struct flight *flight;

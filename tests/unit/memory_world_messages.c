@@ -227,7 +227,7 @@ void memory_world_tell_sent(struct memory_world *world, int source, int destinat
         fail_msg("node %d changed a buffer before on_sent()", source);
     if (node->setup->scheme->on_sent) {
         memory_world_enter(world);
-        node->setup->scheme->on_sent(node, flight->buffer);
+        node->setup->scheme->on_sent(node, flight->buffer, destination);
         memory_world_leave(world);
     }
     memory_world_release(node, flight->buffer);

@@ -55,6 +55,8 @@ void memory_world_end_task(struct memory_world *world, int index, uint32_t gener
     worker->model_copy = NULL;
     struct task_result result = {
         .generation = generation, .step = worker->task.step, .kind = worker->task.kind, .parts = 1, .count = count};
+    if (world->settings.loss)
+        result.loss = world->settings.loss(world->settings.context, node->role_index, worker->task.step);
     memory_world_enter(world);
     node->setup->scheme->on_task(node, &result);
     memory_world_leave(world);
@@ -135,6 +137,13 @@ static double world_dot(struct node *node, const float *a, const float *b, size_
     return sum;
 }
 
+static bool world_arithmetic(struct node *node, double floats)
+{
+    (void)node;
+    assert_true(floats >= 0);
+    return true;
+}
+
 static void world_update(struct node *node, float *model, const float *sum, int contributors, size_t first, size_t count,
                          uint64_t step)
 {
@@ -155,10 +164,24 @@ static void world_span(struct node *node, enum span_kind kind, uint64_t round, i
     memory_node(node)->result.spans[kind]++;
 }
 
+static void world_gradient(struct node *node, const struct gradient_record *record)
+{
+    const struct memory_world_settings *settings = &memory_node(node)->world->settings;
+    assert_true(record->fate < GRADIENT_FATE_COUNT && record->worker < (uint32_t)node->setup->workers);
+    assert_true(record->round <= (uint32_t)node->setup->rounds && record->arrived_ns <= world_now(node));
+    memory_node(node)->result.gradients[record->fate]++;
+    if (settings->gradient_told)
+        settings->gradient_told(settings->context, node->index, record);
+}
+
 static void world_round_finished(struct node *node, uint64_t round)
 {
-    assert_int_equal(round, memory_node(node)->result.rounds_finished);
-    memory_node(node)->result.rounds_finished++;
+    const bool leaps = node->role == ROLE_WORKER && node->setup->scheme->flags & SCHEME_ROUNDS_AT_SERVER;
+    if (leaps)
+        assert_true(round >= memory_node(node)->result.rounds_finished && round < (uint64_t)node->setup->rounds);
+    else
+        assert_int_equal(round, memory_node(node)->result.rounds_finished);
+    memory_node(node)->result.rounds_finished = round + 1;
 }
 
 static void world_finished(struct node *node)
@@ -204,8 +227,10 @@ const struct world memory_world_operations = {
     .axpy = world_axpy,
     .copy = world_copy,
     .dot = world_dot,
+    .arithmetic = world_arithmetic,
     .update = world_update,
     .span = world_span,
+    .gradient = world_gradient,
     .round_finished = world_round_finished,
     .finished = world_finished,
     .fail = world_fail,

@@ -173,11 +173,13 @@ struct fixture_content {
     struct round_summary rounds[FIXTURE_ROUNDS];
     struct round_record held[FIXTURE_WORKERS][FIXTURE_ROUNDS];
     struct span_record spans[FIXTURE_WORKERS][FIXTURE_SPANS];
+    struct gradient_record gradients[2];
     struct evaluation_record evaluations[2];
     struct node_result nodes[FIXTURE_WORKERS];
     struct link_readback readback[FIXTURE_LINKS];
     struct link_counters counters[FIXTURE_LINKS];
     struct link_check checks[FIXTURE_LINKS];
+    struct capture_result captures[3];
     struct prediction predicted_measured;
     struct trial_end end;
 };
@@ -216,6 +218,11 @@ static inline void fixture_content(struct fixture_content *content, int k)
                                                  .blas = "",
                                                  .model_sha256 = model_sha256};
     }
+    content->gradients[0] = (struct gradient_record){.worker = 1, .step = 3, .staleness = 2, .order = 0, .arrived_ns = MS(7)};
+    content->gradients[1] =
+        (struct gradient_record){.round = 1, .worker = 0, .order = 1, .fate = GRADIENT_LATE, .arrived_ns = MS(8)};
+    content->nodes[0].gradients = content->gradients;
+    content->nodes[0].gradient_count = 2;
     content->evaluations[0] = (struct evaluation_record){.round = 0, .at_ns = 0, .loss = 2.3, .accuracy = 0.1, .sample_count = 100};
     content->evaluations[1] = (struct evaluation_record){
         .round = 4, .at_ns = now, .loss = 1 - k / 100.0, .accuracy = 0.5 + k / 100.0, .sample_count = 100};
@@ -246,12 +253,37 @@ static inline void fixture_content(struct fixture_content *content, int k)
                                                             .probes_received = 50,
                                                             .within_tolerance = true},
                                                            {.measured = true, .probes_sent = 50, .reason = "no probe arrived"}}};
+    content->captures[0] = (struct capture_result){.direction = DIRECTION_FORWARD,
+                                                   .path = "captures/a.pcap",
+                                                   .snap_bytes = 128,
+                                                   .summary = {.captured_count = 3,
+                                                               .packet_count = 20,
+                                                               .wire_bytes = 30280,
+                                                               .payload_bytes = 28960,
+                                                               .retransmitted_segment_count = 2,
+                                                               .retransmitted_bytes = 2896,
+                                                               .round_trip_count = 4,
+                                                               .round_trip_minimum_ns = 1000,
+                                                               .round_trip_p50_ns = 2000,
+                                                               .round_trip_p99_ns = 3000,
+                                                               .round_trip_maximum_ns = 4000,
+                                                               .dropped_count = 5,
+                                                               .return_dropped_count = 6,
+                                                               .written_count = 3,
+                                                               .written_bytes = 456}};
+    content->captures[1] = (struct capture_result){.direction = DIRECTION_BACKWARD,
+                                                   .path = "captures/b.pcap",
+                                                   .snap_bytes = 128,
+                                                   .summary = {.truncated = true, .reason = "the size limit was reached"}};
+    content->captures[2] =
+        (struct capture_result){.link = 1, .path = "captures/c.pcap", .snap_bytes = 128, .failure = "the process has ended"};
     content->predicted_measured = (struct prediction){.available = true, .method = "closed form", .round_ns = 25e6};
     content->end = (struct trial_end){.status = TRIAL_FINISHED,
                                       .fidelity = FIDELITY_FAITHFUL,
                                       .duration_ns = now,
                                       .setup_ns = MS(300),
                                       .fabric_ns = MS(200),
+                                      .teardown_ns = MS(20),
                                       .nodes = content->nodes,
                                       .node_count = FIXTURE_WORKERS,
                                       .rounds = content->rounds,
@@ -260,6 +292,8 @@ static inline void fixture_content(struct fixture_content *content, int k)
                                       .counters = content->counters,
                                       .checks = content->checks,
                                       .link_count = FIXTURE_LINKS,
+                                      .captures = content->captures,
+                                      .capture_count = 3,
                                       .predicted_measured = &content->predicted_measured,
                                       .parameter_count = 250000};
 }

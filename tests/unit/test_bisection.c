@@ -73,7 +73,7 @@ static void paths_are_written_link_by_link(void **state)
     assert_non_null(strstr(text.bytes, "  bisection: the first 2 nodes can send 2mbit to the others, and those 2mbit back\n"));
     build(&settings, SHAPE_RING, 10, arena, &topology);
     plan_paths_print(&topology, false, &cut);
-    assert_non_null(strstr(cut.bytes, "  ... and 34 pairs more: --paths shows all\n"));
+    assert_non_null(strstr(cut.bytes, "  ... and 34 more pairs: --paths shows all\n"));
 }
 
 int main(void)

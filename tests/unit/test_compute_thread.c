@@ -83,6 +83,7 @@ static void open_slow_rig(struct rig *rig, struct distribution time, double slow
     struct emulated_options options = {.loop = rig->loop,
                                        .arena = rig->arena,
                                        .setup = &rig->setup,
+                                       .optimiser = {.learning_rate = 0.125},
                                        .compute_time = &rig->time,
                                        .slow_factor = slow_factor,
                                        .workload = rig->workload,

@@ -46,6 +46,28 @@ static void a_setup_longer_than_a_socket_holds_arrives_whole(void **state)
     crew_rig_assert_good(&rig);
 }
 
+static void message_sizes_are_gone_through_one_by_one(void **state)
+{
+    (void)state;
+    struct crew_rig rig = crew_rig_new(NULL, 0);
+    rig.size_count = 4;
+    crew_rig_run(&rig);
+    struct crew_times times = crew_times(rig.crew);
+    assert_int_equal(rig.before_start_count, 1); /* what is of the trial happens once */
+    assert_int_equal(rig.after_done_count, 1);
+    assert_int_equal(times.starts_ns[0], times.start_ns);
+    for (int i = 1; i < 4; i++)
+        assert_true(times.starts_ns[i] > times.starts_ns[i - 1]);
+    assert_true(times.between_ns > 0);
+    for (int i = 0; i < AGENTS; i++) {
+        assert_true(rig.agents[i].setup_good && rig.agents[i].quit);
+        assert_int_equal(rig.agents[i].starts, 4);
+        assert_int_equal(rig.agents[i].sizes, 3);
+        assert_int_equal(rig.agents[i].start.start_ns, times.starts_ns[3]);
+    }
+    crew_rig_assert_good(&rig);
+}
+
 static bool report_and_close(struct fake_agent *agent)
 {
     fake_answer(agent, CONTROL_COLLECT);
@@ -202,6 +224,8 @@ static void every_fault_has_its_sentence(void **state)
         {answer_and_close, CONTROL_SETUP, "node w1 closed its control socket"},
         {answer_and_close, CONTROL_CONNECT, "node w1 closed its control socket"},
         {answer_and_close, CONTROL_START, "node w1 closed its control socket"},
+        {close_socket, CONTROL_SIZE, "node w1 closed its control socket after round 3, when it was to make ready for the next"},
+        {fake_fail_and_close, CONTROL_SIZE, "node w1, round 2: the peer w0 is lost: connection reset"},
         {claim_a_long_body, CONTROL_SETUP, "node w1: a message claims 67108865 bytes"},
         {send_noise, CONTROL_START, "node w1: a message claims"},
         {send_unknown, CONTROL_SETUP, "node w1: it sent operation 77, which no agent sends"},
@@ -225,6 +249,7 @@ static void every_fault_has_its_sentence(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct crew_rig rig = crew_rig_new(cases[i].fault, cases[i].at);
+        rig.size_count = cases[i].at == CONTROL_SIZE ? 2 : 0;
         crew_rig_run(&rig);
         crew_rig_assert_failed(&rig, ERR_TRIAL, cases[i].sentence);
     }
@@ -324,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_arrive_whole),
+        cmocka_unit_test(message_sizes_are_gone_through_one_by_one),
         cmocka_unit_test(a_setup_longer_than_a_socket_holds_arrives_whole),
         cmocka_unit_test(who_has_reported_may_go),
         cmocka_unit_test(every_fault_has_its_sentence),

@@ -149,6 +149,33 @@ static void a_held_buffer_outlives_its_message(void **state)
     rig_close(&rig);
 }
 
+static void sum_of_one(struct node *node, const struct message *message)
+{
+    if (happened.messages > 1)
+        return;
+    synthetic_fill(message->buffer->bytes, RIG_FLOATS, node->setup->workers, 1, 0);
+    node_update(node, NULL, message->buffer->bytes, 1, 0, RIG_FLOATS, 0);
+}
+
+/* It is checked once more in the end: what comes until then must not land in it, whole or in part. */
+static void the_last_sum_stays_where_it_was_checked(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char sentence[512] = "";
+    rig_open(&rig, measured, SCHEME_ASYNCHRONOUS);
+    script.on_message = sum_of_one;
+    rig_go(&rig);
+    const size_t length = RIG_FLOATS * sizeof(float);
+    rig_peer_sends(&rig, 0, length, 0);
+    rig_peer_sends(&rig, 1, length, 0);
+    rig_peer_sends(&rig, 2, length, TRANSPORT_HEADER_BYTES + length / 2);
+    assert_int_equal(happened.messages, 2);
+    workload_check_last(rig.workload, sentence, sizeof(sentence));
+    assert_string_equal(sentence, "");
+    rig_close(&rig);
+}
+
 static uint8_t outgoing[300000];
 static void send_three_times(struct node *node)
 {
@@ -272,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_message_put_off_can_land_in_place_while_it_still_comes),
         cmocka_unit_test(beyond_the_bound_the_peer_is_held_back),
         cmocka_unit_test(a_held_buffer_outlives_its_message),
+        cmocka_unit_test(the_last_sum_stays_where_it_was_checked),
         cmocka_unit_test(every_send_is_told_once_and_later),
         cmocka_unit_test(a_scheme_that_breaks_the_rules_fails_with_a_sentence),
         cmocka_unit_test(a_peer_that_goes_is_told_to_schemes_that_survive_it),

@@ -32,7 +32,7 @@ static void every_fact_has_a_name_of_its_own_and_a_value(void **state)
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     const struct environment_fact *facts;
     int count, affecting = 0;
-    environment_collect(arena, 4, arguments, &facts, &count);
+    environment_collect(arena, 0, 4, arguments, &facts, &count);
     assert_true(count > 20);
     for (int i = 0; i < count; i++) {
         assert_non_null(facts[i].value);
@@ -54,12 +54,12 @@ static void facts_are_what_the_host_says(void **state)
     char release[sizeof(name.sysname) + sizeof(name.release) + 1];
     assert_int_equal(uname(&name), 0);
     snprintf(release, sizeof(release), "%s %s", name.sysname, name.release);
-    environment_collect(arena, 4, arguments, &facts, &count);
+    environment_collect(arena, 0, 4, arguments, &facts, &count);
     assert_string_equal(value_of(facts, count, "kernel_release"), release);
     assert_string_equal(value_of(facts, count, "machine"), name.machine);
     assert_string_equal(value_of(facts, count, "laggard_version"), build_info_version);
     assert_string_equal(value_of(facts, count, "arguments"), "run ring vs ps.yaml --only 3");
-    environment_collect(arena, 0, arguments, &facts, &count);
+    environment_collect(arena, 0, 0, arguments, &facts, &count);
     assert_string_equal(value_of(facts, count, "arguments"), "");
 }
 
@@ -70,8 +70,8 @@ static void what_affects_performance_stays(void **state)
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     const struct environment_fact *first, *second;
     int first_count, second_count;
-    environment_collect(arena, 4, arguments, &first, &first_count);
-    environment_collect(arena, 1, arguments, &second, &second_count);
+    environment_collect(arena, 0, 4, arguments, &first, &first_count);
+    environment_collect(arena, 0, 1, arguments, &second, &second_count);
     assert_int_equal(first_count, second_count);
     for (int i = 0; i < first_count; i++) {
         assert_string_equal(first[i].name, second[i].name);
@@ -84,27 +84,12 @@ static void what_affects_performance_stays(void **state)
     assert_string_equal(host, value_of(second, second_count, "host_hash"));
 }
 
-static void stolen_time_is_a_share_of_all_time(void **state)
-{
-    (void)state;
-    const struct environment_load unknown = {0}, before = {.stolen_ticks = 40, .total_ticks = 1000},
-                                  after = {.stolen_ticks = 65, .total_ticks = 1100};
-    assert_float_equal(environment_stolen_share(before, after), 0.25, 0);
-    assert_float_equal(environment_stolen_share(before, before), 0, 0);
-    assert_float_equal(environment_stolen_share(unknown, unknown), 0, 0);
-    assert_float_equal(environment_stolen_share(after, before), 0, 0);
-    struct environment_load now = environment_load(), later = environment_load();
-    assert_true(now.total_ticks > 0 && now.stolen_ticks >= 0);
-    assert_true(later.total_ticks >= now.total_ticks);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fact_has_a_name_of_its_own_and_a_value),
         cmocka_unit_test(facts_are_what_the_host_says),
         cmocka_unit_test(what_affects_performance_stays),
-        cmocka_unit_test(stolen_time_is_a_share_of_all_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "harness/forecast.h"
+#include "schemas/events.h"
 
 static const int slow_first[] = {0}, slow_both[] = {0, 2};
 static const struct slow_workers slow[] = {{slow_first, 1, 4}, {slow_both, 2, 1.5}};
@@ -39,6 +40,27 @@ static struct cell a_cell(const char *scheme)
                 .mtu = 1500,
             },
     };
+}
+
+static void an_outside_program_has_nodes_and_no_prediction(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct topology topology;
+    struct forecast forecast;
+    struct prediction prediction = {.available = true};
+    int servers = -1;
+    struct cell cell = a_cell(OUTSIDE_SCHEME);
+    cell.settings.scheme.outside = true;
+    cell.settings.workload = (struct workload_settings){0};
+    assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
+    assert_true(servers == 0 && topology.host_count == 3);
+    forecast_setup(&cell, &topology, NULL, 0, 1, arena, &forecast);
+    assert_true(forecast.setup.nodes == 3 && forecast.setup.parameter_count == 0);
+    forecast_predict(&forecast, &prediction);
+    assert_false(prediction.available);
+    assert_string_equal(prediction.reason, "an outside program runs: what it sends is not known");
+    assert_true(isnan(forecast_trial_seconds(&cell.settings, &prediction)));
 }
 
 static void a_dedicated_server_is_a_node_more(void **state)
@@ -162,7 +184,7 @@ static void predictions_are_the_schemes(void **state)
     struct prediction prediction;
     int servers;
     memset(&prediction, 0x5a, sizeof(prediction));
-    cell.settings.scheme.values[0] = 0;
+    memset(cell.settings.scheme.values, 0, sizeof(cell.settings.scheme.values));
     assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
     forecast_setup(&cell, &topology, NULL, 0, 1, arena, &forecast);
     forecast_predict(&forecast, &prediction);
@@ -177,6 +199,98 @@ static void predictions_are_the_schemes(void **state)
     assert_false(prediction.available);
     assert_string_equal(prediction.reason, "this scheme has no prediction");
     assert_float_equal(prediction.round_ns, 0, 0);
+}
+
+static void events_leave_no_formula(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const struct event_request pause = {
+        .kind = EVENT_PAUSE, .round = 3, .nodes = {(const char *const[]){"w1"}, 1}, .pause_ns = NS_PER_S};
+    struct cell cell = a_cell("ring");
+    struct topology topology;
+    struct forecast calm, disturbed;
+    struct prediction prediction, undisturbed;
+    int servers;
+    assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
+    forecast_setup(&cell, &topology, NULL, 0, 1, arena, &calm);
+    forecast_predict(&calm, &prediction);
+    assert_true(prediction.available);
+    double seconds = forecast_trial_seconds(&cell.settings, &prediction);
+    cell.settings.events = &pause;
+    cell.settings.event_count = 1;
+    forecast_setup(&cell, &topology, NULL, 0, 1, arena, &disturbed);
+    forecast_undisturbed(&disturbed, &undisturbed);
+    assert_true(undisturbed.available && undisturbed.round_ns == prediction.round_ns);
+    forecast_predict(&disturbed, &prediction);
+    assert_false(prediction.available);
+    assert_string_equal(prediction.reason, "events change links or nodes while rounds run, and no formula knows of them");
+    assert_true(fabs(forecast_trial_seconds(&cell.settings, &undisturbed) - seconds - 1) < 1e-9);
+    cell.settings.event_count = 0;
+    cell.settings.traffic.count = 1;
+    forecast_setup(&cell, &topology, NULL, 0, 1, arena, &disturbed);
+    forecast_predict(&disturbed, &prediction);
+    assert_false(prediction.available);
+    assert_string_equal(prediction.reason, "cross traffic takes its part of the links, and no formula knows how much");
+}
+
+/* What the file says counts in both worlds; what is measured, in the emulated one where the file says nothing. */
+static void a_message_costs_what_is_said_or_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        enum world_kind world;
+        int64_t said_ns;
+        double first_ns, then_ns;
+    } cases[] = {{WORLD_EMULATED, 0, FORECAST_MESSAGE_NS, 50e3},
+                 {WORLD_EMULATED, 70000, 70e3, 70e3},
+                 {WORLD_VIRTUAL, 0, 0, 0},
+                 {WORLD_VIRTUAL, 70000, 70e3, 70e3}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cleanup(arena_cleanup) struct arena *arena = arena_new();
+        struct cell cell = a_cell("ring");
+        struct topology topology;
+        struct forecast forecast;
+        int servers;
+        cell.settings.world = cases[i].world;
+        cell.settings.message_cost_ns = cases[i].said_ns;
+        assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
+        forecast_setup(&cell, &topology, NULL, 0, 1, arena, &forecast);
+        assert_float_equal(forecast.setup.message_ns, cases[i].first_ns, 0);
+        forecast_message_cost(&forecast, 50e3);
+        assert_float_equal(forecast.setup.message_ns, cases[i].then_ns, 0);
+    }
+}
+
+static void every_message_size_has_a_prediction(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    static const uint64_t sizes[] = {4000, 1 << 20, 4096};
+    struct cell cell = a_cell("ring");
+    struct topology topology;
+    struct forecast forecast;
+    struct prediction swept[3], alone;
+    int servers;
+    cell.settings.workload.size_bytes = 0;
+    cell.settings.workload.sizes = (struct size_list){sizes, 3};
+    assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
+    forecast_setup(&cell, &topology, NULL, 0, 1, arena, &forecast);
+    assert_int_equal(forecast.setup.parameter_count, 1 << 18); /* the largest */
+    assert_int_equal(forecast.setup.rounds, 22);
+    forecast_predict_sizes(&forecast, swept);
+    assert_int_equal(forecast.setup.parameter_count, 1 << 18);
+    double seconds = 0.3 + 2 * 0.02;
+    for (int i = 0; i < 3; i++) {
+        struct cell single = a_cell("ring");
+        single.settings.workload.size_bytes = sizes[i];
+        struct forecast one;
+        forecast_setup(&single, &topology, NULL, 0, 1, arena, &one);
+        forecast_predict(&one, &alone);
+        assert_true(swept[i].available && swept[i].round_ns == alone.round_ns);
+        seconds += 22 * alone.round_ns / 1e9;
+    }
+    assert_float_equal(forecast_trial_seconds(&cell.settings, swept), seconds, 1e-6);
 }
 
 static void trials_take_their_rounds_and_a_setup(void **state)
@@ -197,11 +311,15 @@ static void trials_take_their_rounds_and_a_setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_outside_program_has_nodes_and_no_prediction),
         cmocka_unit_test(a_dedicated_server_is_a_node_more),
         cmocka_unit_test(the_setup_says_what_the_cell_says),
         cmocka_unit_test(paths_as_asked),
         cmocka_unit_test(paths_as_measured),
         cmocka_unit_test(predictions_are_the_schemes),
+        cmocka_unit_test(events_leave_no_formula),
+        cmocka_unit_test(a_message_costs_what_is_said_or_measured),
+        cmocka_unit_test(every_message_size_has_a_prediction),
         cmocka_unit_test(trials_take_their_rounds_and_a_setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

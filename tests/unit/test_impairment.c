@@ -244,6 +244,12 @@ static void correlated_loss_keeps_its_rate(void **state)
     assert_true(impairment_bursts(&plain).p == 0);
 }
 
+static uint64_t netem_seed(uint64_t seed, uint32_t link, uint32_t direction)
+{
+    struct rng seeds = impairment_netem_seeds(seed, link, direction);
+    return rng_u64(&seeds);
+}
+
 static void seeds_repeat_and_directions_differ(void **state)
 {
     (void)state;
@@ -262,8 +268,32 @@ static void seeds_repeat_and_directions_differ(void **state)
     assert_int_equal(alike[1], 1000);
     assert_in_range(alike[2], 420, 580);
     assert_in_range(alike[3], 420, 580);
-    assert_true(impairment_netem_seed(9, 0, 0) == impairment_netem_seed(9, 0, 0));
-    assert_true(impairment_netem_seed(9, 0, 0) != impairment_netem_seed(9, 0, 1));
+    assert_true(netem_seed(9, 0, 0) == netem_seed(9, 0, 0));
+    assert_true(netem_seed(9, 0, 0) != netem_seed(9, 0, 1));
+}
+
+/* A change asks for something else of the same stream: one to the same as before changes nothing. */
+static void a_change_does_not_begin_anew(void **state)
+{
+    (void)state;
+    const struct impairments asked = {.jitter_ns = 1000,
+                                      .jitter_distribution = JITTER_NORMAL,
+                                      .jitter_correlation = 0.5,
+                                      .gilbert_elliott = {.p = 0.2, .r = 0.2, .loss_bad = 1}},
+                             other = {.loss = 1}, nothing = {0};
+    struct impairment straight, changed;
+    impairment_begin(&straight, &asked, 9, 0, 0);
+    impairment_begin(&changed, &asked, 9, 0, 0);
+    for (int packet = 0; packet < 1000; packet++) {
+        assert_true(impairment_loses(&straight) == impairment_loses(&changed));
+        assert_int_equal(impairment_jitter_ns(&straight), impairment_jitter_ns(&changed));
+        impairment_change(&changed, &asked);
+    }
+    impairment_change(&changed, &other);
+    assert_true(impairment_loses(&changed) && impairment_jitter_ns(&changed) == 0);
+    impairment_change(&changed, &nothing);
+    for (int packet = 0; packet < 1000; packet++)
+        assert_false(impairment_loses(&changed) || impairment_duplicates(&changed) || impairment_jitter_ns(&changed) != 0);
 }
 
 static void probabilities_are_counted_as_netem_does(void **state)
@@ -278,7 +308,8 @@ static void probabilities_are_counted_as_netem_does(void **state)
 static void an_engine_is_needed_for_any_of_them(void **state)
 {
     (void)state;
-    const struct direction plain = {.rate_bps = 1000000}, delayed = {.delay_ns = 1};
+    const struct direction plain = {.rate_bps = 1000000}, delayed = {.delay_ns = 1}, later = {.changes = true};
+    assert_true(impairment_needs_engine(&later)); /* nothing yet */
     assert_false(impairment_needs_engine(&plain));
     assert_true(impairment_needs_engine(&delayed));
     const struct impairments each[] = {{.jitter_ns = 1}, {.loss = 1e-9},   {.gilbert_elliott = {.p = 0.1}},
@@ -385,6 +416,7 @@ int main(void)
         cmocka_unit_test(gilbert_elliott_moves_and_loses_as_asked),
         cmocka_unit_test(correlated_loss_keeps_its_rate),
         cmocka_unit_test(seeds_repeat_and_directions_differ),
+        cmocka_unit_test(a_change_does_not_begin_anew),
         cmocka_unit_test(probabilities_are_counted_as_netem_does),
         cmocka_unit_test(an_engine_is_needed_for_any_of_them),
         cmocka_unit_test(one_bit_is_flipped_and_the_checksum_tells),

@@ -15,17 +15,19 @@
 #include "base/err.h"
 #include "harness/link_survey.h"
 #include "netem/fabric.h"
+#include "schemas/events.h"
 
 enum { CELLS = 5 };
 static const struct fabric_host able = {.root = true, .tun = true, .tbf = true};
 
 static struct cell a_cell(int index, const char *label, const char *scheme, int workers, int64_t delay_ns)
 {
-    return (struct cell){
-        .index = index,
-        .label = label,
-        .settings = {
-            .link = {.rate_bps = 1000000000, .delay_ns = delay_ns}, .workers = workers, .scheme = {.name = scheme}, .mtu = 1500}};
+    return (struct cell){.index = index,
+                         .label = label,
+                         .settings = {.link = {.rate_bps = 1000000000, .delay_ns = delay_ns},
+                                      .workers = workers,
+                                      .scheme = {.name = scheme, .values = {1}},
+                                      .mtu = 1500}};
 }
 
 /* A ring of 4 and a server with 3 workers are the same network. */
@@ -96,6 +98,22 @@ static void refusals_name_the_cell(void **state)
     assert_int_equal(link_survey_prepare(&plan, NULL, -1, &unable, arena, &survey, &err), -ERR_HOST);
     assert_memory_equal(err.text, "cell 0 (ring 4): ", 17);
     assert_non_null(strstr(err.text, "Ask your administrator."));
+    /* The same network, but not for the same events. */
+    const struct event_request parts = {.kind = EVENT_PARTITION, .round = EVENT_BY_TIME, .nodes = {(const char *const[]){"w1"}, 1}};
+    struct event_request wobbles = {.kind = EVENT_SET, .round = EVENT_BY_TIME, .link = "0"};
+    struct fabric_host ruled = able;
+    ruled.netem = ruled.ifb = ruled.clsact = ruled.rules = true;
+    wobbles.change.both.values.impairments = (struct impairments){.jitter_ns = NS_PER_MS, .jitter_correlation = 0.5};
+    memset(wobbles.change.both.replaces + offsetof(struct link_settings, impairments), true, sizeof(struct impairments));
+    cells[4].settings.events = &parts;
+    cells[4].settings.event_count = 1;
+    assert_int_equal(link_survey_prepare(&plan, NULL, -1, &able, arena, &survey, &err), -ERR_HOST);
+    assert_memory_equal(err.text, "cell 4 (ring 4 again): event 0: this kernel cannot part a network", 64);
+    assert_int_equal(link_survey_prepare(&plan, NULL, -1, &ruled, arena, &survey, &err), 0);
+    cells[4].settings.events = &wobbles;
+    assert_int_equal(link_survey_prepare(&plan, NULL, -1, &ruled, arena, &survey, &err), -ERR_USAGE);
+    assert_memory_equal(err.text, "cell 4 (ring 4 again): event 0, link w0-router forward: engine netem", 67);
+    cells[4].settings.event_count = 0;
     cells[3].settings.link.queue_bytes = 100; /* below one frame */
     assert_int_equal(link_survey_prepare(&plan, NULL, -1, &able, arena, &survey, &err), -ERR_USAGE);
     assert_memory_equal(err.text, "cell 3 (ring 4 without delay): ", 31);

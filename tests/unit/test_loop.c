@@ -37,7 +37,6 @@ static void record(void *context, int64_t deadline_ns)
 {
     struct probe *probe = context;
     struct recorder *recorder = probe->recorder;
-    assert_false(loop_armed(probe->timer));
     assert_true(clock_now_ns() >= deadline_ns);
     assert_true(recorder->count < FIRED_MAX);
     recorder->deadlines[recorder->count] = deadline_ns;
@@ -69,7 +68,6 @@ static void timers_fire_in_order_of_deadline_then_of_arming(void **state)
     for (int i = 0; i < TIMERS; i += 7) {
         loop_disarm(probes[i].timer);
         loop_disarm(probes[i].timer); /* twice is allowed */
-        assert_false(loop_armed(probes[i].timer));
         disarmed++;
     }
     for (int i = 1; i < TIMERS; i += 7)
@@ -122,6 +120,29 @@ static void a_random_heap_stays_a_heap(void **state)
             assert_true(i == 0 || recorder.deadlines[i - 1] <= recorder.deadlines[i]);
         }
     }
+    loop_free(loop);
+}
+
+static void count_up(void *context, int64_t deadline_ns)
+{
+    (void)deadline_ns;
+    ++*(int *)context;
+}
+
+static void ignored_timers_fire_and_are_not_counted(void **state)
+{
+    (void)state;
+    int fired = 0;
+    struct err err;
+    struct loop *loop = loop_new(&err);
+    assert_non_null(loop);
+    struct timer *ignored = loop_timer(loop, count_up, &fired), *counted = loop_timer(loop, count_up, &fired);
+    loop_ignore_lateness(ignored);
+    loop_arm(ignored, clock_now_ns());
+    loop_arm(counted, clock_now_ns());
+    turn(loop, 0);
+    assert_int_equal(fired, 2);
+    assert_int_equal(loop_lateness(loop).count, 1);
     loop_free(loop);
 }
 
@@ -182,7 +203,8 @@ static void a_due_timer_can_be_disarmed_or_moved_by_another(void **state)
         turn(loop, 0);
         assert_int_equal(recorder.count, 2);
         assert_int_equal(recorder.fired[1], 2);
-        assert_int_equal(loop_armed(second.timer), moved);
+        turn(loop, 0);
+        assert_int_equal(recorder.count, 2); /* moved, it is not due */
         loop_free(loop);
     }
 }
@@ -223,7 +245,6 @@ static void run_ends_by_stop_and_can_run_again(void **state)
     for (int i = 0; i < 3; i++) {
         loop_arm(timer, clock_now_ns() + NS_PER_MS);
         assert_int_equal(loop_run(loop, NULL), 0);
-        assert_false(loop_armed(timer));
     }
     loop_free(loop);
 }
@@ -340,6 +361,37 @@ static void watches_can_change_and_end(void **state)
     loop_free(NULL);
 }
 
+/* Timers, descriptors and a turn's end come as they do where the loop sleeps. */
+static void a_busy_wait_misses_nothing(void **state)
+{
+    (void)state;
+    enum { TURNS = 3 };
+    struct loop *loop = loop_new(NULL);
+    struct end end = {0};
+    int fired = 0;
+    open_pair(&end);
+    assert_non_null(loop_watch(loop, end.fd, EPOLLIN, on_bytes, &end, NULL));
+    struct timer *timer = loop_timer(loop, count_up, &fired);
+    const int64_t waits_ns[] = {NS_PER_MS, 50 * NS_PER_MS, 0};
+    for (int i = 0; i < TURNS; i++) {
+        loop_busy_wait(loop, waits_ns[i]);
+        int64_t begin_ns = clock_now_ns();
+        assert_int_equal(loop_turn(loop, begin_ns + 5 * NS_PER_MS, NULL), 0);
+        assert_true(clock_now_ns() >= begin_ns + 5 * NS_PER_MS);
+        assert_int_equal(fired, i);
+        begin_ns = clock_now_ns();
+        loop_arm(timer, begin_ns + 5 * NS_PER_MS);
+        assert_int_equal(loop_turn(loop, INT64_MAX, NULL), 0);
+        assert_true(clock_now_ns() >= begin_ns + 5 * NS_PER_MS);
+        assert_int_equal(fired, i + 1);
+        assert_int_equal(write(end.peer, "x", 1), 1);
+        assert_int_equal(loop_turn(loop, INT64_MAX, NULL), 0);
+        assert_int_equal(end.calls, i + 1);
+    }
+    close_pair(&end);
+    loop_free(loop);
+}
+
 static void descriptors_are_served_beside_busy_timers(void **state)
 {
     (void)state;
@@ -370,6 +422,8 @@ int main(void)
         cmocka_unit_test(run_ends_by_stop_and_can_run_again),
         cmocka_unit_test(a_watch_removed_in_the_same_batch_is_not_called),
         cmocka_unit_test(watches_can_change_and_end),
+        cmocka_unit_test(ignored_timers_fire_and_are_not_counted),
+        cmocka_unit_test(a_busy_wait_misses_nothing),
         cmocka_unit_test(descriptors_are_served_beside_busy_timers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

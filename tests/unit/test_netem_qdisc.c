@@ -57,6 +57,31 @@ static void the_complete_set_is_sent(void **state)
     nlmsg_free(message);
 }
 
+/* A change carries as much as the making does, a delay of 0 among it. Where settings change the rate that keeps order is there at
+ * once: 2^47 bytes a second, in the attribute of 64 bits. */
+static void a_change_is_complete_and_keeps_order(void **state)
+{
+    (void)state;
+    const struct netem_setting setting = {.limit_packets = 34203, .seed = UINT64_C(0x1122334455667788), .changes = true};
+    struct nl_msg *message = netlink_begin_tc(NETLINK_LARGE_QDISC_CHANGE, 4, TC_H_ROOT, 0, 0, "netem");
+    assert_int_equal(netem_qdisc_put(message, &setting), 0);
+    finish(message);
+    assert_bytes(nlmsg_hdr(message),
+                 "ec000000 24000100 00000000 00000000 00000000 04000000 00000000 ffffffff 00000000 0a000100 6e657465 6d000000 "
+                 "bc000280 00000000 9b850000 00000000 00000000 00000000 00000000 "
+                 "10000100 00000000 00000000 00000000 0c000300 00000000 00000000 0c000400 00000000 00000000 "
+                 "0c000800 00000000 00800000 14000600 ffffffff 00000000 00000000 00000000 08000700 00000000 "
+                 "0c000a00 00000000 00000000 0c000b00 00000000 00000000 " NO_SLOT "0c000e00 88776655 44332211");
+    struct netem_state read;
+    struct err err;
+    struct nlattr *options = nlmsg_find_attr(nlmsg_hdr(message), sizeof(struct tcmsg), TCA_OPTIONS);
+    assert_int_equal(netem_qdisc_parse(options, &read, &err), 0);
+    assert_int_equal(netem_qdisc_compare(&setting, &read, "i0", &err), 0);
+    read.rate_bytes_per_second = 0;
+    assert_int_equal(netem_qdisc_compare(&setting, &read, "i0", &err), -ERR_HOST);
+    nlmsg_free(message);
+}
+
 /* --- against tc
  * ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -275,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_complete_set_is_sent),
+        cmocka_unit_test(a_change_is_complete_and_keeps_order),
         cmocka_unit_test(what_tc_sends),
         cmocka_unit_test(correlated_loss_is_a_chain),
         cmocka_unit_test(tables_of_any_size),

@@ -278,13 +278,58 @@ static void the_nearest_word_is_near(void **state)
     assert_null(options_nearest(longer, keys, KEYS));
 }
 
+static void another_programs_command_line_is_left_alone(void **state)
+{
+    (void)state;
+    static const struct option_table runs = {.command = "exec",
+                                             .usage = "FILE -- CMD",
+                                             .summary = "",
+                                             .rows = rows,
+                                             .positional_minimum = 1,
+                                             .positional_maximum = -1,
+                                             .command_position = 1};
+    static const struct {
+        const char *line, *words;
+        bool quiet;
+    } cases[] = {
+        {"exec file --quiet -- ls -q --quiet", "file ls -q --quiet", true},
+        {"exec --quiet file ls -q --db", "file ls -q --db", true},
+        {"exec file ls --quiet -- x", "file ls --quiet -- x", false},
+        {"exec -- file ls --json", "file ls --json", false},
+        {"exec file -q", "file", true},
+        {"exec file -- --odd", "file --odd", false},
+    };
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        char line[128], found[128] = "", *argv[WORDS_MAX];
+        int argc = 0, count;
+        struct target target = {0};
+        struct err err = {0};
+        snprintf(line, sizeof(line), "%s", cases[c].line);
+        for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+            argv[argc++] = word;
+        argv[argc] = NULL;
+        assert_int_equal(options_parse(&runs, argc, argv, &target, &count, &err), 0);
+        for (int i = 0; i < count; i++)
+            snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s", i ? " " : "", argv[i]);
+        assert_string_equal(found, cases[c].words);
+        assert_null(argv[count]);
+        assert_int_equal(target.quiet, cases[c].quiet);
+        assert_false(target.json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_is_read),         cmocka_unit_test(what_is_not_given_keeps_its_default),
-        cmocka_unit_test(two_dashes_end_the_options), cmocka_unit_test(more_options_than_words),
-        cmocka_unit_test(mistakes_are_explained),     cmocka_unit_test(an_ambiguous_beginning_names_all),
-        cmocka_unit_test(help_reads_the_same_rows),   cmocka_unit_test(help_goes_to_standard_output),
+        cmocka_unit_test(another_programs_command_line_is_left_alone),
+        cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(what_is_not_given_keeps_its_default),
+        cmocka_unit_test(two_dashes_end_the_options),
+        cmocka_unit_test(more_options_than_words),
+        cmocka_unit_test(mistakes_are_explained),
+        cmocka_unit_test(an_ambiguous_beginning_names_all),
+        cmocka_unit_test(help_reads_the_same_rows),
+        cmocka_unit_test(help_goes_to_standard_output),
         cmocka_unit_test(the_nearest_word_is_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
 
 static const double ms = NS_PER_MS, us = NS_PER_US;
+static const double head = NS_PER_S / 1024.0; /* by which one copy of the model is ahead of the next */
 
 static void assert_near(double found, double expected, double relative)
 {
@@ -43,7 +44,10 @@ static struct scheme_setup setup_of(const char *scheme, int workers, double byte
                                  .rounds = 1,
                                  .path = star_path,
                                  .path_context = star,
-                                 .compute_time = compute_time};
+                                 .compute_time = compute_time,
+                                 .turn_ns = head};
+    for (int i = 0; i < setup.scheme->param_count; i++)
+        setup.values[i] = setup.scheme->params[i].standard;
     setup.servers = scheme_servers(setup.scheme, workers, setup.values);
     setup.nodes = workers + setup.servers;
     return setup;
@@ -126,8 +130,8 @@ static void test_ring_special_cases(void **state)
     struct star star = {.latency_ns = ms, .bytes_per_second = INFINITY, .slow_node = -1};
     struct scheme_setup setup = setup_of("ring", 8, 8e6, &star, &exponential_1ms);
     struct prediction prediction = predict(&setup);
-    assert_near(prediction.compute_ns, 2.717857143 * ms, 1e-9); /* H_8 */
-    assert_near(prediction.latency_ns, 14 * ms, 1e-9);
+    assert_near(prediction.compute_ns, 2.717857143 * ms, 1e-9);                       /* H_8 */
+    assert_in_range((uint64_t)prediction.latency_ns, 12 * NS_PER_MS, 14 * NS_PER_MS); /* 14 if all began together */
     assert_near(prediction.bandwidth_ns, 0, 0);
     setup = setup_of("ring", 1, 8e6, &star, &constant_20ms);
     assert_near(predict(&setup).round_ns, 20 * ms, 1e-9);
@@ -142,6 +146,28 @@ static void test_ring_special_cases(void **state)
     assert_in_range((uint64_t)predict(&setup).round_ns, 6 * 40 * NS_PER_MS, 6 * 40 * NS_PER_MS + 4 * NS_PER_MS);
 }
 
+/* Two workers, no bytes to wait for: who is ready at a, the other at b, has the sum at max(b, a + alpha) + alpha, and computes on
+ * from there. The mean over a million such rounds. */
+static void test_ring_of_two_goes_on_from_its_own_end(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 1000000 };
+    for (double alpha = 0.25 * ms; alpha < 5 * ms; alpha *= 4) {
+        struct star star = {.latency_ns = alpha, .bytes_per_second = INFINITY, .slow_node = -1};
+        struct scheme_setup setup = setup_of("ring", 2, 8, &star, &exponential_1ms);
+        struct rng rng = rng_stream(77, 0, 0, RNG_COMPUTE_TIME);
+        double end[2] = {0, 0};
+        for (int round = 0; round < ROUNDS; round++) {
+            const double a = end[0] + rng_exponential(&rng) * ms, b = end[1] + rng_exponential(&rng) * ms;
+            end[0] = fmax(b, a + alpha) + alpha;
+            end[1] = fmax(a, b + alpha) + alpha;
+        }
+        struct prediction prediction = predict(&setup);
+        assert_near(prediction.compute_ns, 1.5 * ms, 1e-9);
+        assert_near(prediction.round_ns, fmax(end[0], end[1]) / ROUNDS, 0.01);
+    }
+}
+
 /* Brute force: every segment is an object that waits in queues; the clock goes from event to event. */
 struct segment_at {
     double at; /* when it reaches the next station */
@@ -150,8 +176,19 @@ struct segment_at {
     bool alive;
 };
 
-static double simulate_ring(const struct predict_ring_spec *spec)
+struct ring_links {
+    struct allreduce_path out[8]; /* from rank i to rank i + 1 */
+};
+
+static struct allreduce_path link_of(const void *context, int from, int to)
 {
+    (void)to;
+    return ((const struct ring_links *)context)->out[from];
+}
+
+static double simulate_ring(const struct allreduce_network *network)
+{
+    const struct allreduce_shape *spec = &network->shape;
     enum { OBJECTS_MAX = 8 * 8 };
     struct ring_allreduce_layout layout = ring_allreduce_layout(spec->size, spec->count, spec->segment_bytes);
     struct segment_at objects[OBJECTS_MAX];
@@ -182,16 +219,16 @@ static double simulate_ring(const struct predict_ring_spec *spec)
             chunk = (chunk + spec->size - 1) % spec->size; /* it was sent at this hop by the left neighbour */
         double bytes = 4.0 * (double)ring_allreduce_segment(&layout, chunk, (uint32_t)first->segment).count;
         if (first->station == TO_LINK) {
-            const struct predict_link *link = &spec->links[first->rank];
-            double sending = isinf(link->bytes_per_second) ? 0 : bytes / link->bytes_per_second * 1e9;
+            const struct allreduce_path link = link_of(network->context, first->rank, 0);
+            double sending = isinf(link.bytes_per_second) ? 0 : bytes / link.bytes_per_second * 1e9;
             double begin = fmax(first->at, link_free[first->rank]);
-            link_free[first->rank] = begin + fmax(sending, spec->message_ns);
-            first->at = begin + sending + link->latency_ns;
+            link_free[first->rank] = begin + fmax(sending, network->message_ns);
+            first->at = begin + sending + link.latency_ns;
             first->rank = (first->rank + 1) % spec->size;
             first->station = TO_PROCESSOR;
             continue;
         }
-        double adding = first->hop < spec->size - 1 ? bytes * spec->reduce_ns_per_byte : 0;
+        double adding = first->hop < spec->size - 1 ? bytes * network->reduce_ns_per_byte : 0;
         first->at = processor_free[first->rank] = fmax(first->at, processor_free[first->rank]) + adding;
         end = fmax(end, first->at);
         first->station = TO_LINK;
@@ -208,26 +245,52 @@ static void test_ring_recurrence_equals_simulation(void **state)
     (void)state;
     struct rng rng = rng_stream(7, 0, 0, RNG_LINK);
     for (int trial = 0; trial < 2000; trial++) {
-        struct predict_link links[8];
-        struct predict_ring_spec spec = {.size = 2 + (int)rng_below(&rng, 7), .links = links};
-        spec.count = 1 + rng_below(&rng, 4000);
+        struct ring_links ring;
+        struct allreduce_path *links = ring.out;
+        struct allreduce_network network = {.path = link_of, .context = &ring};
+        struct allreduce_shape *spec = &network.shape;
+        spec->size = 2 + (int)rng_below(&rng, 7);
+        spec->count = 1 + rng_below(&rng, 4000);
         uint32_t segments = 1 + rng_below(&rng, 7);
-        spec.segment_bytes = 4 * (spec.count / (size_t)spec.size / segments + 1);
+        spec->segment_bytes = 4 * (spec->count / (size_t)spec->size / segments + 1);
         bool equal = rng_below(&rng, 4) == 0, unlimited = rng_below(&rng, 8) == 0;
-        for (int rank = 0; rank < spec.size; rank++) {
+        for (int rank = 0; rank < spec->size; rank++) {
             links[rank].latency_ns = 20000 * rng_uniform(&rng);
             links[rank].bytes_per_second = unlimited ? INFINITY : 5e7 + 2e8 * rng_uniform(&rng);
             if (equal)
                 links[rank] = links[0];
         }
         if (rng_below(&rng, 2))
-            spec.reduce_ns_per_byte = 10 * rng_uniform(&rng);
+            network.reduce_ns_per_byte = 10 * rng_uniform(&rng);
         if (rng_below(&rng, 2))
-            spec.message_ns = 3000 * rng_uniform(&rng);
+            network.message_ns = 3000 * rng_uniform(&rng);
         if (rng_below(&rng, 4) == 0)
-            spec.count = spec.count / (size_t)spec.size * (size_t)spec.size + (size_t)spec.size; /* equal chunks */
-        assert_near(predict_ring_ns(&spec), simulate_ring(&spec), 1e-9);
+            spec->count = spec->count / (size_t)spec->size * (size_t)spec->size + (size_t)spec->size; /* equal chunks */
+        double predicted_ns;
+        ring_allreduce_predict_ns(&allreduce_ring, &network, 1, &predicted_ns);
+        assert_near(predicted_ns, simulate_ring(&network), 1e-9);
     }
+}
+
+/* ---- lists of operations ---- */
+
+/* Without bytes and delays a message comes at the moment of its turn: it is added once all the same. log2 P additions of all, or P
+ * - 1 of P where everyone sums everything. */
+static void test_additions_are_made_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *scheme;
+        double additions[3]; /* of P = 2, 4, 8 */
+    } rows[] = {
+        {"recursive-doubling", {1, 2, 3}}, {"naive", {1, 3, 7}}, {"binomial-tree", {1, 2, 3}}, {"direct", {0.5, 0.75, 0.875}}};
+    struct star star = {.latency_ns = 0, .bytes_per_second = INFINITY, .slow_node = -1};
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++)
+        for (int i = 0; i < 3; i++) {
+            struct scheme_setup setup = setup_of(rows[row].scheme, 2 << i, 8e6, &star, &measured);
+            setup.reduce_ns_per_byte = 0.25;
+            assert_near(predict(&setup).reduce_ns, rows[row].additions[i] * 2 * ms, 1e-9);
+        }
 }
 
 /* ---- one server ---- */
@@ -235,17 +298,18 @@ static void test_ring_recurrence_equals_simulation(void **state)
 static void test_server_constant(void **state)
 {
     (void)state;
-    /* P = 4, S = 1 MB, B = 100 MB/s: u = 10 ms. T = 2 alpha + 4u + X + 4u */
+    /* P = 4, S = 1 MB, B = 100 MB/s: u = 10 ms. T = 2 alpha + 4u + X + 4u, less what the first copy is ahead of the last */
     struct star star = {.latency_ns = ms, .bytes_per_second = 100e6, .slow_node = -1};
     struct scheme_setup setup = setup_of("ps-sync", 4, 1e6, &star, &constant_20ms);
     struct prediction prediction = predict(&setup);
     assert_near(prediction.compute_ns, 20 * ms, 1e-9);
     assert_near(prediction.latency_ns, 2 * ms, 1e-9);
-    assert_near(prediction.bandwidth_ns, 80 * ms, 1e-9);
+    assert_near(prediction.bandwidth_ns, 80 * ms - 3 * head, 1e-9);
     assert_near(prediction.reduce_ns, 0, 1e-9);
-    /* the four uploads share the link and end together: three adds are left */
+    /* the four uploads share the link and nearly end together: three adds are left after the second, which ends 4/3 of a head start
+     * before the fourth */
     setup.reduce_ns_per_byte = 4;
-    assert_near(predict(&setup).reduce_ns, 3 * 4 * ms, 1e-9);
+    assert_near(predict(&setup).reduce_ns, 3 * 4 * ms - head * 4 / 3, 1e-9);
     /* no rate: nothing but latency, the adds, and messages that leave the server one by one */
     star.bytes_per_second = INFINITY;
     setup.message_ns = 10 * us;
@@ -253,21 +317,53 @@ static void test_server_constant(void **state)
     assert_near(prediction.bandwidth_ns, 0, 0);
     assert_near(prediction.latency_ns, 2 * 1.01 * ms + 2 * 3 * 10 * us, 1e-9);
     assert_near(prediction.reduce_ns, 3 * 4 * ms, 1e-9);
+    /* flows that share the link packet by packet: all copies end together */
+    star = (struct star){.latency_ns = ms, .bytes_per_second = 100e6, .slow_node = -1};
+    setup = setup_of("ps-sync", 4, 1e6, &star, &constant_20ms);
+    setup.turn_ns = 0;
+    assert_near(predict(&setup).bandwidth_ns, 80 * ms, 1e-9);
+    /* 40 kB, u = 0.4 ms: copy after copy. The first upload begins after one copy, the others follow it */
+    setup = setup_of("ps-sync", 4, 40e3, &star, &constant_20ms);
+    assert_near(predict(&setup).bandwidth_ns, 5 * 0.4 * ms, 1e-9);
+}
+
+static void test_server_shards(void **state)
+{
+    (void)state;
+    /* P = 4, S = 1 MB, B = 100 MB/s: two servers take 4 x 5 ms each way; beside all workers 3/4 of 10 ms each way, and less to
+     * add */
+    struct star star = {.latency_ns = ms, .bytes_per_second = 100e6, .slow_node = -1};
+    struct scheme_setup setup = setup_of("ps-sync", 4, 1e6, &star, &constant_20ms);
+    setup.values[0] = 2;
+    setup.servers = 2;
+    assert_near(predict(&setup).bandwidth_ns, 40 * ms - 3 * head, 1e-9);
+    setup.values[0] = 4;
+    setup.values[1] = 1;
+    setup.servers = 0;
+    setup.nodes = 4;
+    struct prediction prediction = predict(&setup);
+    assert_near(prediction.bandwidth_ns, 15 * ms, 1e-9);
+    assert_near(prediction.latency_ns, 2 * ms, 1e-9);
+    setup.reduce_ns_per_byte = 4;
+    assert_near(predict(&setup).reduce_ns, 3 * ms, 1e-9);
 }
 
 static void test_server_exponential(void **state)
 {
     (void)state;
-    /* P = 2: X_{2:2} = X_{1:2} + D with D exponential of mean 1: E[max(X_{1:2} + 2u, X_{2:2} + u)] = 1/2 + 2u + exp(-u) */
+    /* P = 2, worker 0 ahead by h: A = X_0 - h, B = X_1. E[max(min(A, B) + 2u, max(A, B) + u)] = E[min(A, B)] + u
+     * + E[max(u, |A - B|)] = 1 - h - exp(-h)/2 + 2u + (exp(h-u) + exp(-h-u))/2; without h 1/2 + 2u + exp(-u) */
     static const double transmissions[] = {0.01, 0.3, 1, 5};
     for (size_t i = 0; i < sizeof(transmissions) / sizeof(transmissions[0]); i++) {
         double u = transmissions[i];
         struct star star = {.latency_ns = 0, .bytes_per_second = 1e9 / u, .slow_node = -1};
         struct scheme_setup setup = setup_of("ps-sync", 2, 1e6, &star, &exponential_1ms);
         struct prediction prediction = predict(&setup);
+        double h = fmin(u, head / ms);
+        double uploads = 1 - h - exp(-h) / 2 + 2 * u + (exp(h - u) + exp(-h - u)) / 2;
         double deviation = fmin(u, 1) / sqrt(20000); /* what is simulated is min(D, u) */
         assert_near(prediction.compute_ns, 1.5 * ms, 1e-9);
-        assert_near(prediction.round_ns / ms, 2 * u + 0.5 + 2 * u + exp(-u), 4 * deviation / (4 * u + 1));
+        assert_near(prediction.round_ns / ms, 2 * u + uploads, 4 * deviation / (4 * u + 1));
         assert_string_equal(prediction.method, "seeded simulation");
         assert_true(predict(&setup).round_ns == prediction.round_ns); /* the seed is fixed */
     }
@@ -283,11 +379,11 @@ static void test_server_slow_workers_and_links(void **state)
     struct prediction prediction = predict(&setup);
     assert_near(prediction.compute_ns, 80 * ms, 1e-9);
     /* the two others' uploads are over when the slow worker's begins */
-    assert_near(prediction.bandwidth_ns, 30 * ms + 10 * ms, 1e-9);
+    assert_near(prediction.bandwidth_ns, 30 * ms + 10 * ms - head, 1e-9);
     /* it comes last and has two adds behind it: its own and worker 2's */
     setup.reduce_ns_per_byte = 1;
     assert_near(predict(&setup).reduce_ns, 2 * ms, 1e-9);
-    /* worker 1 has a link of a quarter: its broadcast and its upload take 40 ms */
+    /* worker 1 has a link of a quarter: its broadcast and its upload take 40 ms, and nobody is ahead */
     struct star uneven = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = 1};
     setup = setup_of("ps-sync", 3, 1e6, &uneven, &constant_20ms);
     assert_near(predict(&setup).bandwidth_ns, 40 * ms + 40 * ms, 1e-9);
@@ -300,14 +396,15 @@ static void test_server_uploads_share_the_link(void **state)
 {
     (void)state;
     /* Ready at 10, 15, 10, 80 ms, u = 10 ms. Workers 0 and 2 have 2.5 ms of work done each at 15; then three share: 0 and 2 end
-     * at 37.5, 1, alone in the end, at 40; worker 3 at 90. Adds of 30 ms: 40 -> 70 -> 100 -> 130. */
+     * at 37.5, 1, alone in the end, at 40; worker 3 at 90. Adds of 30 ms: 40 -> 70 -> 100 -> 130. All of 0 to 2 is over sooner by
+     * what worker 0 is ahead of worker 3. */
     static const double factors[] = {1, 1.5, 1, 8};
     static const struct distribution constant_10ms = {.kind = DISTRIBUTION_CONSTANT, .value_ns = 10e6};
     struct star star = {.latency_ns = 0, .bytes_per_second = 100e6, .slow_node = -1};
     struct scheme_setup setup = setup_of("ps-sync", 4, 1e6, &star, &constant_10ms);
     setup.slow_factors = factors;
     setup.reduce_ns_per_byte = 30;
-    assert_near(predict(&setup).reduce_ns, (130 - 90) * ms, 1e-9);
+    assert_near(predict(&setup).reduce_ns, (130 - 90) * ms - 3 * head, 1e-9);
     /* worker 0 last: the first add waits for it, 90 -> 93 -> 96 -> 99 */
     static const double first_last[] = {8, 1.5, 1, 1};
     setup.slow_factors = first_last;
@@ -336,8 +433,11 @@ int main(void)
         cmocka_unit_test(test_ring_segments_hide_latency),
         cmocka_unit_test(test_measured_work_of_slow_workers_is_stretched),
         cmocka_unit_test(test_ring_special_cases),
+        cmocka_unit_test(test_ring_of_two_goes_on_from_its_own_end),
         cmocka_unit_test(test_ring_recurrence_equals_simulation),
+        cmocka_unit_test(test_additions_are_made_once),
         cmocka_unit_test(test_server_constant),
+        cmocka_unit_test(test_server_shards),
         cmocka_unit_test(test_server_exponential),
         cmocka_unit_test(test_server_slow_workers_and_links),
         cmocka_unit_test(test_server_uploads_share_the_link),

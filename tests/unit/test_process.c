@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/process.h"
+#include "tests/child.h"
 
 static void start_shell(const char *script, struct process_spec spec, struct process *process)
 {
@@ -25,7 +27,7 @@ static void start_shell(const char *script, struct process_spec spec, struct pro
     spec.path = "/bin/sh";
     spec.arguments = arguments;
     struct err err = {0};
-    if (process_spawn(&spec, process, &err) != 0)
+    if (child_start(&spec, process, &err) != 0)
         fail_msg("%s", err.text);
     assert_true(process->pid > 0);
     assert_true(process->pidfd >= 0);
@@ -37,7 +39,7 @@ static int run_shell(const char *script, struct process_spec spec)
     struct process process = PROCESS_NONE;
     start_shell(script, spec, &process);
     struct process_exit how = {0};
-    assert_int_equal(process_wait(&process, &how, NULL), 0);
+    assert_int_equal(child_wait(&process, &how), 0);
     assert_int_equal(process.pid, 0);
     assert_int_equal(process.pidfd, -1);
     assert_true(how.exited);
@@ -53,7 +55,7 @@ static void the_end_is_described(void **state)
     struct process process = PROCESS_NONE;
     start_shell("kill -SEGV $$", (struct process_spec){0}, &process);
     struct process_exit how;
-    assert_int_equal(process_wait(&process, &how, NULL), 0);
+    assert_int_equal(child_wait(&process, &how), 0);
     assert_false(how.exited);
     assert_int_equal(how.status, SIGSEGV);
     assert_string_equal(process_describe(text, sizeof(text), &how), "killed by SIGSEGV");
@@ -63,21 +65,21 @@ static void the_end_is_described(void **state)
     assert_string_equal(process_describe(text, sizeof(text), &how), "killed by signal 62");
 }
 
-static void a_failure_of_exec_is_reported_by_spawn(void **state)
+static void a_failure_of_exec_is_reported(void **state)
 {
     (void)state;
     struct process process = PROCESS_NONE;
     struct err err = {0};
     char *arguments[] = {"nothing", NULL};
     struct process_spec spec = {.path = "/nonexistent/program", .arguments = arguments};
-    assert_int_equal(process_spawn(&spec, &process, &err), -ERR_HOST);
+    assert_int_equal(child_start(&spec, &process, &err), -ERR_HOST);
     assert_int_equal(process.pid, 0);
     assert_non_null(strstr(err.text, "cannot start /nonexistent/program"));
     assert_non_null(strstr(err.text, "No such file or directory"));
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     assert_int_equal(errno, ECHILD);
     spec.path = "/";
-    assert_int_equal(process_spawn(&spec, &process, &err), -ERR_HOST);
+    assert_int_equal(child_start(&spec, &process, &err), -ERR_HOST);
     assert_non_null(strstr(err.text, "Permission denied"));
 }
 
@@ -94,7 +96,7 @@ static void before_exec_runs_in_the_child_and_may_refuse(void **state)
     struct process_spec spec = {.path = "/bin/sh", .arguments = arguments, .before_exec = refuse, .context = &answer};
     struct process process = PROCESS_NONE;
     struct err err = {0};
-    assert_int_equal(process_spawn(&spec, &process, &err), -ERR_HOST);
+    assert_int_equal(child_start(&spec, &process, &err), -ERR_HOST);
     assert_non_null(strstr(err.text, "Device or resource busy"));
     answer = 0;
     assert_int_equal(run_shell("exit 0", (struct process_spec){.before_exec = refuse, .context = &answer}), 0);
@@ -135,6 +137,69 @@ static void descriptors_arrive_in_order_even_when_sources_overlap_the_targets(vo
     close_range(3, ~0U, 0);
 }
 
+static void streams_are_placed_too(void **state)
+{
+    (void)state;
+    int a = marked_pipe('a'), b = marked_pipe('b'), out[2];
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    /* a descriptor whose number is a target of the others, and one pipe for two streams */
+    const int streams[] = {a, out[1], out[1]}, descriptors[] = {b, a};
+    struct process_spec spec = {.streams = streams, .descriptors = descriptors, .descriptor_count = 2};
+    assert_int_equal(run_shell("read x; echo $x; read y <&3; echo $y >&2; test ! -e /proc/$$/fd/5", spec), 0);
+    close(out[1]);
+    char text[8] = "";
+    assert_int_equal(read(out[0], text, sizeof(text)), 4);
+    assert_memory_equal(text, "a\nb\n", 4);
+    close_range(3, ~0U, 0);
+}
+
+/* A folder with three files called `tool`: none, one that may not be executed, one that may. */
+static void programs_are_found_as_a_shell_finds_them(void **state)
+{
+    (void)state;
+    char base[] = "/tmp/laggard-test-process.XXXXXX", path[256], found[64], command[512];
+    assert_non_null(mkdtemp(base));
+    snprintf(command, sizeof(command),
+             "cd %s && mkdir empty plain good && touch plain/tool good/tool other && mkdir good/folder && chmod +x good/tool",
+             base);
+    assert_int_equal(run_shell(command, (struct process_spec){0}), 0);
+    char *environment[] = {"PATHS=/nonexistent", path, NULL};
+    struct err err;
+
+    snprintf(path, sizeof(path), "PATH=%s/empty:%s/plain:%s/good", base, base, base);
+    assert_int_equal(process_find("tool", environment, NULL, found, sizeof(found), &err), 0);
+    snprintf(command, sizeof(command), "%s/good/tool", base);
+    assert_string_equal(found, command);
+    snprintf(path, sizeof(path), "PATH=%s/empty:%s/plain", base, base);
+    assert_int_equal(process_find("tool", environment, NULL, found, sizeof(found), &err), -ERR_USAGE);
+    assert_non_null(strstr(err.text, "plain/tool is there, but may not be executed"));
+    assert_string_equal(found, command); /* untouched */
+    assert_int_equal(process_find("nothing", environment, NULL, found, sizeof(found), &err), -ERR_USAGE);
+    assert_non_null(strstr(err.text, "cannot run 'nothing': no folder of PATH has a program of that name"));
+    assert_non_null(strstr(err.text, path + 5));
+    assert_int_equal(process_find("", environment, NULL, found, sizeof(found), &err), -ERR_USAGE);
+
+    /* relative to where it will run: elements of PATH, the empty one, and names with a slash */
+    snprintf(path, sizeof(path), "PATH=plain:good");
+    assert_int_equal(process_find("tool", environment, base, found, sizeof(found), &err), 0);
+    assert_string_equal(found, "good/tool");
+    char good[64];
+    snprintf(good, sizeof(good), "%s/good", base);
+    snprintf(path, sizeof(path), "PATH=/nonexistent:");
+    assert_int_equal(process_find("tool", environment, good, found, sizeof(found), &err), 0);
+    assert_string_equal(found, "./tool");
+    assert_int_equal(process_find("good/tool", environment, base, found, sizeof(found), &err), 0);
+    assert_string_equal(found, "good/tool");
+    assert_int_equal(process_find("good/tool", environment, NULL, found, sizeof(found), &err), -ERR_USAGE);
+    assert_int_equal(process_find("good/folder", environment, base, found, sizeof(found), &err), -ERR_USAGE);
+    assert_non_null(strstr(err.text, "Is a directory"));
+
+    char *none[] = {NULL}; /* no PATH at all */
+    assert_int_equal(process_find("sh", none, NULL, found, sizeof(found), &err), 0);
+    snprintf(command, sizeof(command), "rm -r %s", base);
+    assert_int_equal(run_shell(command, (struct process_spec){0}), 0);
+}
+
 static void everything_else_is_closed(void **state)
 {
     (void)state;
@@ -160,7 +225,7 @@ static void a_bad_descriptor_is_an_error(void **state)
     struct process_spec spec = {.path = "/bin/sh", .arguments = arguments, .descriptors = bad, .descriptor_count = 2};
     struct process process = PROCESS_NONE;
     struct err err = {0};
-    assert_int_equal(process_spawn(&spec, &process, &err), -ERR_HOST);
+    assert_int_equal(child_start(&spec, &process, &err), -ERR_HOST);
     assert_non_null(strstr(err.text, "Bad file descriptor"));
 }
 
@@ -220,11 +285,9 @@ static void leaving_the_scope_kills_and_reaps(void **state)
     assert_int_equal(errno, ESRCH);
     struct process none = PROCESS_NONE;
     process_end(&none); /* empty: nothing happens */
-    struct err err;
-    assert_int_equal(process_wait(&none, NULL, &err), -ERR_HOST);
 }
 
-static void spawning_leaks_no_descriptor(void **state)
+static void starting_leaks_no_descriptor(void **state)
 {
     (void)state;
     int before = dup(0);
@@ -241,15 +304,17 @@ int main(void)
     close_range(3, ~0U, 0); /* whatever the test runner left open: the tests need to know the numbers that they get */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_is_described),
-        cmocka_unit_test(a_failure_of_exec_is_reported_by_spawn),
+        cmocka_unit_test(a_failure_of_exec_is_reported),
         cmocka_unit_test(before_exec_runs_in_the_child_and_may_refuse),
         cmocka_unit_test(descriptors_arrive_in_order_even_when_sources_overlap_the_targets),
+        cmocka_unit_test(streams_are_placed_too),
+        cmocka_unit_test(programs_are_found_as_a_shell_finds_them),
         cmocka_unit_test(everything_else_is_closed),
         cmocka_unit_test(a_bad_descriptor_is_an_error),
         cmocka_unit_test(the_child_starts_with_clean_signals),
         cmocka_unit_test(the_environment_is_given_or_inherited),
         cmocka_unit_test(leaving_the_scope_kills_and_reaps),
-        cmocka_unit_test(spawning_leaks_no_descriptor),
+        cmocka_unit_test(starting_leaks_no_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

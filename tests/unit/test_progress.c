@@ -120,6 +120,37 @@ static void a_bar_on_a_terminal_never_wraps(void **state)
     }
 }
 
+static void show_program(bool quiet)
+{
+    static const struct cell cell = {.label = "scheme=exec", .settings = {.name = "demo", .scheme = {.outside = true}}};
+    static const struct plan one = {.cells = &cell, .cell_count = 1};
+    static const struct trial_plan first = {0};
+    struct progress progress;
+    progress_begin(&progress, &one, 1, 10, quiet, COLOUR_NEVER);
+    progress_trial(&progress, &first, 10);
+    progress_rounds(&progress, 5);
+    progress_end(&progress);
+}
+
+/* How many rounds an outside program will report, nobody knows. */
+static void rounds_of_a_program_have_no_end(void **state)
+{
+    (void)state;
+    int master, slave;
+    struct winsize size = {.ws_row = 24, .ws_col = 100};
+    char shown[4096];
+    assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
+    with_stderr(slave, show_program, false);
+    close(slave);
+    ssize_t length = 0, got;
+    while ((got = read(master, shown + length, sizeof(shown) - 1 - (size_t)length)) > 0)
+        length += got;
+    close(master);
+    shown[length] = 0;
+    assert_non_null(strstr(shown, "scheme=exec, round 5"));
+    assert_null(strstr(shown, "round 5 of"));
+}
+
 static void colour_is_as_asked(void **state)
 {
     (void)state;
@@ -153,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_a_trial_where_there_is_no_terminal),
         cmocka_unit_test(a_bar_on_a_terminal_never_wraps),
+        cmocka_unit_test(rounds_of_a_program_have_no_end),
         cmocka_unit_test(colour_is_as_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

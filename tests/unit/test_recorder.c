@@ -66,6 +66,26 @@ static void rounds_come_in_order_and_end(void **state)
     assert_int_equal(recorder.rounds[1].held_ns, 40);
 }
 
+/* Of the first size a worker leaves the last two rounds out. */
+static void rounds_go_on_with_the_next_message_size(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct recorder recorder;
+    struct recorder_options options = {.arena = arena, .rounds = 6, .leaps = true};
+    assert_int_equal(recorder_init(&recorder, &options, NULL), 0);
+    recorder_begin(&recorder, 0, 3);
+    assert_true(recorder_round(&recorder, 0, 10));
+    assert_false(recorder_round(&recorder, 3, 20)); /* of the next size */
+    recorder_begin(&recorder, 3, 3);
+    assert_false(recorder_round(&recorder, 2, 30));
+    assert_true(recorder_round(&recorder, 3, 40));
+    assert_true(recorder_round(&recorder, 5, 50));
+    assert_false(recorder_round(&recorder, 6, 60));
+    assert_int_equal(recorder.round_count, 3);
+    assert_int_equal(recorder.rounds[1].round, 3);
+}
+
 static void the_initial_every_nth_and_the_last_model_are_kept(void **state)
 {
     (void)state;
@@ -112,6 +132,7 @@ int main(void)
         cmocka_unit_test(without_recording_nothing_is_written_or_lost),
         cmocka_unit_test(an_estimate_out_of_bounds_is_cut),
         cmocka_unit_test(rounds_come_in_order_and_end),
+        cmocka_unit_test(rounds_go_on_with_the_next_message_size),
         cmocka_unit_test(the_initial_every_nth_and_the_last_model_are_kept),
         cmocka_unit_test(too_many_snapshots_are_refused_with_the_remedy),
     };

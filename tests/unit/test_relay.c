@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/rng.h"
 #include "netem/relay_internal.h"
+#include "netem/shaping.h"
 
 enum { CAPACITY = 300 * 1024, MODEL_MOST = 8192 };
 
@@ -225,7 +226,8 @@ static void what_piled_up_is_let_go(void **state)
     int64_t last_ns = 0;
     for (int i = 0; i < 500; i++)
         last_ns = relay_pace_deadline_ns(&pace, 0, 0, 0, 0, 12000);
-    assert_in_range(last_ns, NS_PER_MS + 200 * NS_PER_US, NS_PER_MS + 600 * NS_PER_US);
+    const int64_t bucket_ns = 8 * (int64_t)shaping_for_relay(shaping_for_rate(1000000000, 1500000, 1500)).burst_bytes;
+    assert_in_range(last_ns, NS_PER_MS + bucket_ns, NS_PER_MS + 2 * bucket_ns + 8 * 12000); /* and the last packet itself */
 }
 
 /* Jitter moves a deadline, the one in front and the moment of arrival bound it. */

@@ -7,12 +7,15 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "netem/relay_internal.h"
 
 enum { CAPACITY = 300 * 1024 };
@@ -120,12 +123,176 @@ static void a_reordered_packet_is_written_at_once(void **state)
     close_line(&rig);
 }
 
+/* --- changes while packets flow ----------------------------------------------------------------------------------------------- */
+
+static int64_t newest_deadline_ns(const struct line_rig *rig)
+{
+    return rig->line.pace.last_ns;
+}
+
+/* Those that are held keep their time, and the ones behind leave no sooner. */
+static void a_lowered_delay_keeps_order(void **state)
+{
+    (void)state;
+    struct line_rig rig;
+    open_line(&rig, &(const struct impairments){0});
+    assert_true(arrive(&rig, 1));
+    assert_int_equal(newest_deadline_ns(&rig), 1000 + NS_PER_MS);
+    relay_line_change(&rig.line, &(const struct relay_direction){.delay_ns = 0}, false, 1000);
+    assert_true(arrive(&rig, 2));
+    assert_int_equal(newest_deadline_ns(&rig), 1000 + NS_PER_MS);
+    relay_line_change(&rig.line, &(const struct relay_direction){.delay_ns = 3 * NS_PER_MS}, false, 1000);
+    assert_true(arrive(&rig, 3));
+    assert_int_equal(newest_deadline_ns(&rig), 1000 + 3 * NS_PER_MS);
+    int64_t front_ns = 0;
+    for (unsigned char fill = 1; fill <= 3; fill++) {
+        const struct relay_packet *packet = relay_ring_oldest(&rig.line.ring);
+        assert_int_equal(packet->data[RELAY_VNET_HEADER], fill);
+        assert_true(packet->deadline_ns >= front_ns);
+        front_ns = packet->deadline_ns;
+        relay_ring_release(&rig.line.ring);
+    }
+    assert_true(arrive(&rig, 4)); /* once they are gone the delay of 0 is one */
+    relay_ring_release(&rig.line.ring);
+    rig.line.pace.last_ns = 0;
+    relay_line_change(&rig.line, &(const struct relay_direction){.delay_ns = 0}, false, 1000);
+    assert_true(arrive(&rig, 5));
+    assert_int_equal(newest_deadline_ns(&rig), 1000);
+    close_line(&rig);
+}
+
+/* Duplicates, too; what is held still leaves. */
+static void a_line_that_is_down_loses_all(void **state)
+{
+    (void)state;
+    struct line_rig rig;
+    open_line(&rig, &(const struct impairments){0});
+    const struct relay_direction to = {.impairments = {.duplicate = 1}};
+    assert_true(arrive(&rig, 1));
+    relay_line_change(&rig.line, &to, true, 1000);
+    for (int i = 0; i < 10; i++)
+        assert_true(arrive(&rig, 2));
+    assert_int_equal(rig.line.ring.count, 1);
+    assert_true(rig.counters.lost == 10 && rig.counters.duplicated == 0);
+    relay_line_change(&rig.line, &to, false, 1000);
+    assert_true(arrive(&rig, 3));
+    assert_int_equal(rig.line.ring.count, 3);
+    assert_int_equal(rig.counters.lost, 10);
+    close_line(&rig);
+}
+
+/* At 80 kbit/s 100 bytes take 10 ms: what was spread out so is let go at 80 Mbit/s when the rate is that, but none before its
+ * delay. */
+static void a_raised_rate_lets_go(void **state)
+{
+    (void)state;
+    enum { PACKETS = 10 };
+    const struct relay_direction slow = {.rate_bps = 80000, .delay_ns = NS_PER_MS, .queue_bytes = 150000},
+                                 fast = {.rate_bps = 80000000, .delay_ns = NS_PER_MS, .queue_bytes = 150000};
+    struct line_rig rig;
+    open_line(&rig, &(const struct impairments){0});
+    rig.line.pace = relay_pace_for(&slow);
+    rig.line.pace.busy_until_ns = 200 * NS_PER_MS;
+    for (int i = 0; i < PACKETS; i++)
+        assert_true(arrive(&rig, (unsigned char)i));
+    assert_true(newest_deadline_ns(&rig) > 100 * NS_PER_MS);
+    relay_line_change(&rig.line, &slow, false, 2000); /* no other rate, no other time */
+    assert_true(newest_deadline_ns(&rig) > 100 * NS_PER_MS);
+    relay_line_change(&rig.line, &fast, false, 2000);
+    int64_t front_ns = 0;
+    for (const struct relay_packet *packet = relay_ring_oldest(&rig.line.ring); packet;
+         packet = relay_ring_behind(&rig.line.ring, packet)) {
+        assert_in_range(packet->deadline_ns, NS_PER_MS + 1000, 2 * NS_PER_MS);
+        assert_true(front_ns == 0 || packet->deadline_ns - front_ns >= 9000); /* 100 bytes at 80 Mbit/s: 10 us */
+        front_ns = packet->deadline_ns;
+    }
+    assert_int_equal(newest_deadline_ns(&rig), front_ns);
+    relay_line_change(&rig.line, &slow, false, 2000); /* a lowered one leaves them alone */
+    assert_int_equal(relay_ring_oldest(&rig.line.ring)->deadline_ns <= 2 * NS_PER_MS, 1);
+    assert_true(arrive(&rig, 0));
+    assert_true(newest_deadline_ns(&rig) >= front_ns);
+    close_line(&rig);
+}
+
+struct control_rig {
+    struct relay_line *lines;
+    int count, socket, served;
+};
+
+static void *serve(void *argument)
+{
+    struct control_rig *rig = argument;
+    for (int line; (line = relay_control_serve(rig->socket, rig->lines, rig->count)) != RELAY_CONTROL_CLOSED;)
+        if (line >= 0)
+            rig->served = line;
+        else
+            poll(&(struct pollfd){.fd = rig->socket, .events = POLLIN}, 1, -1);
+    return NULL;
+}
+
+static void orders_are_answered(void **state)
+{
+    (void)state;
+    struct line_rig rigs[4];
+    struct relay_line lines[4];
+    struct err err;
+    int pair[2];
+    pthread_t thread;
+    for (int i = 0; i < 4; i++) {
+        open_line(&rigs[i], &(const struct impairments){0});
+        lines[i] = rigs[i].line;
+    }
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    struct control_rig control = {.lines = lines, .count = 4, .socket = pair[1], .served = -1};
+    assert_int_equal(pthread_create(&thread, NULL, serve, &control), 0);
+    const struct relay_direction to = {.rate_bps = 5000000, .delay_ns = 77, .queue_bytes = 9, .impairments = {.loss = 1}};
+    assert_int_equal(relay_change(pair[0], 1, 1, &to, true, &err), 0);
+    assert_int_equal(relay_change(pair[0], 0, 1, &to, false, &err), 0);
+    assert_int_equal(send(pair[0], "x", 1, 0), 1); /* no order: ignored */
+    const struct relay_control_message wild = {.line = 4};
+    assert_int_equal(send(pair[0], &wild, sizeof(wild), 0), sizeof(wild));
+    assert_int_equal(relay_change(pair[0], 0, 0, &(const struct relay_direction){0}, false, &err), 0);
+    close(pair[0]);
+    pthread_join(thread, NULL);
+    assert_true(lines[3].down && lines[3].pace.delay_ns == 77 && lines[3].impairment.loss == UINT32_MAX);
+    assert_true(!lines[1].down && lines[1].pace.delay_ns == 77 && lines[1].asked.rate_bps == 5000000);
+    assert_true(lines[0].pace.delay_ns == 0 && lines[2].pace.delay_ns == NS_PER_MS);
+    assert_int_equal(control.served, 0);
+    close(pair[1]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    close(pair[1]);
+    assert_int_equal(relay_change(pair[0], 0, 0, &to, false, &err), -ERR_TRIAL);
+    assert_non_null(strstr(err.text, "the relay takes no changes"));
+    close(pair[0]);
+    for (int i = 0; i < 4; i++)
+        close_line(&rigs[i]);
+}
+
+/* 1 Gbit/s x 20 ms later, each packet twice, although now there is neither rate nor delay to speak of. */
+static void a_ring_has_room_for_what_may_come(void **state)
+{
+    (void)state;
+    struct relay_direction now = {.rate_bps = 1000000, .delay_ns = 1000},
+                           then = {.rate_bps = 1000000000, .delay_ns = 20 * NS_PER_MS, .impairments = {.duplicate = 1}};
+    size_t needed = relay_ring_capacity(&then);
+    assert_true(relay_ring_capacity(&now) < needed / 10);
+    now.rate_most_bps = then.rate_bps;
+    now.delay_most_ns = then.delay_ns;
+    now.changes = true;
+    assert_int_equal(relay_ring_capacity(&now), needed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_packet_takes_no_room),
         cmocka_unit_test(a_duplicate_is_a_packet_of_its_own),
         cmocka_unit_test(a_reordered_packet_is_written_at_once),
+        cmocka_unit_test(a_lowered_delay_keeps_order),
+        cmocka_unit_test(a_line_that_is_down_loses_all),
+        cmocka_unit_test(a_raised_rate_lets_go),
+        cmocka_unit_test(orders_are_answered),
+        cmocka_unit_test(a_ring_has_room_for_what_may_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

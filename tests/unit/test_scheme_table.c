@@ -7,6 +7,7 @@
 
 #include "agents/collectives/ring_allreduce.h"
 #include "agents/scheme.h"
+#include "agents/schemes/allreduce_rounds.h"
 #include "base/err.h"
 #include "tests/unit/scheme_rig.h"
 
@@ -29,13 +30,16 @@ static void test_table(void **state)
             assert_true(param->name && param->help && param->minimum <= param->standard && param->standard <= param->maximum);
         }
         for (int workers = 1; workers <= 5; workers++) {
-            struct scheme_setup setup = scheme_setup_of(scheme->name, workers, 10, 0);
+            struct scheme_setup setup =
+                scheme_setup_of(scheme->name, workers, 10, scheme->param_count ? scheme->params[0].standard : 0);
+            if (scheme->check && scheme->check(&setup, NULL) < 0) /* a default that so few workers do not allow */
+                continue;
             for (int a = 0; a < setup.nodes; a++)
                 for (int b = 0; b < setup.nodes; b++)
                     assert_int_equal(scheme_talks(&setup, a, b), a != b && scheme_talks(&setup, b, a));
         }
     }
-    struct scheme_setup ring = scheme_setup_of("ring", 5, 10, 0), server = scheme_setup_of("ps-sync", 5, 10, 0);
+    struct scheme_setup ring = scheme_setup_of("ring", 5, 10, 0), server = scheme_setup_of("ps-sync", 5, 10, 1);
     assert_int_equal(ring.nodes, 5);
     assert_int_equal(server.nodes, 6);
     assert_true(scheme_talks(&ring, 4, 0) && scheme_talks(&ring, 2, 3) && !scheme_talks(&ring, 0, 2));
@@ -53,6 +57,43 @@ static void test_ring_refuses_bad_segments(void **state)
     assert_int_equal(setup.scheme->check(&setup, &err), -ERR_USAGE);
     setup = scheme_setup_of("ring", 1000, (size_t)3000000000, 0);
     assert_int_equal(setup.scheme->check(&setup, &err), 0);
+}
+
+/* Segments and buckets by one rule: 0, or a float at least; of other sizes whole floats are left, so that none is larger than
+ * asked. */
+static void test_sizes_are_whole_floats(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    int found = 0;
+    for (int i = 0; i < scheme_count(); i++) {
+        const struct scheme *scheme = scheme_at(i);
+        for (int k = 0; k < scheme->param_count && scheme->family == FAMILY_ALLREDUCE; k++) {
+            if (scheme->params[k].unit != PARAM_BYTES)
+                continue;
+            struct scheme_setup setup = scheme_setup_of(scheme->name, 4, 1000, scheme->params[0].standard);
+            setup.values[k] = 3;
+            assert_int_equal(scheme->check(&setup, &err), -ERR_USAGE);
+            assert_non_null(strstr(err.text, scheme->params[k].name));
+            assert_non_null(strstr(err.text, "3B, allowed are 0 (automatic) and 4B to 1GiB"));
+            setup.values[k] = 5;
+            assert_int_equal(scheme->check(&setup, &err), 0);
+            found++;
+        }
+    }
+    assert_true(found >= 9);
+    static const struct {
+        double bytes;
+        size_t floats; /* of 10 */
+    } buckets[] = {{0, 10}, {4, 1}, {5, 1}, {8, 2}, {11, 2}, {39, 5}, {40, 10}, {4000, 10}};
+    for (size_t i = 0; i < sizeof(buckets) / sizeof(buckets[0]); i++) {
+        struct scheme_setup setup = scheme_setup_of("naive", 2, 10, 0);
+        struct allreduce_shape shape;
+        setup.values[ALLREDUCE_BUCKET] = buckets[i].bytes;
+        allreduce_rounds_algorithm(&setup, &shape);
+        assert_int_equal(shape.count, buckets[i].floats);
+    }
+    assert_int_equal(ring_allreduce_layout(1, 10, 5).segments, 10);
 }
 
 static void test_ring_layout(void **state)
@@ -79,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_ring_layout),
+        cmocka_unit_test(test_sizes_are_whole_floats),
         cmocka_unit_test(test_ring_refuses_bad_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

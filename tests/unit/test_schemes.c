@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agents/collectives/ring_allreduce.h"
+#include "agents/schemes/allreduce_rounds.h"
 #include "base/cleanup.h"
 #include "tests/unit/memory_world.h"
 #include "tests/unit/scheme_rig.h"
@@ -23,7 +24,7 @@ enum { FLOAT_COUNTS = sizeof(float_counts) / sizeof(float_counts[0]) };
 
 struct exact {
     const struct scheme_setup *setup;
-    size_t checked[WORKERS_MAX + 1]; /* floats, over all rounds */
+    size_t checked[2 * WORKERS_MAX]; /* floats, over all rounds */
 };
 
 /* Distinct for each (worker, round), and different at neighbouring floats; sums of eight stay below 2^24. */
@@ -72,13 +73,28 @@ static void assert_bytes(struct memory_world *world, const struct scheme_setup *
     const uint64_t bytes = setup->parameter_count * sizeof(float);
     for (int node = 0; node < setup->nodes; node++) {
         uint64_t sent = memory_world_result(world, node).sent_bytes;
-        if (setup->servers) {
-            assert_int_equal(sent, rounds * bytes * (node < setup->workers ? 1 : workers));
+        if (setup->scheme->family == FAMILY_SERVER) {
+            const int shards = (int)setup->values[0], shard = node - (setup->servers ? setup->workers : 0);
+            const bool beside = setup->servers == 0;
+            uint64_t piece = shard < 0 || shard >= shards
+                                 ? 0
+                                 : 4 * allreduce_cut(0, setup->parameter_count, (size_t)shards, (size_t)shard).count;
+            uint64_t pushed = node < setup->workers ? bytes - (beside ? piece : 0) : 0;
+            assert_int_equal(sent, rounds * (pushed + piece * (workers - beside)));
             continue;
         }
-        struct ring_allreduce_layout layout = ring_allreduce_layout(setup->workers, setup->parameter_count, 0);
-        assert_int_equal(sent, rounds * ring_allreduce_sent_bytes(&layout, node));
-        if (setup->parameter_count % workers == 0)
+        struct allreduce_shape shape;
+        const struct allreduce_algorithm *algorithm = allreduce_rounds_algorithm(setup, &shape);
+        uint64_t expected = 0;
+        const size_t buckets = (setup->parameter_count + shape.count - 1) / shape.count;
+        for (size_t bucket = 0; bucket < buckets; bucket++) {
+            shape.count = allreduce_cut(0, setup->parameter_count, buckets, bucket).count;
+            expected += algorithm->sent_bytes(algorithm, &shape, node);
+        }
+        assert_int_equal(sent, rounds * expected);
+        const bool optimal = algorithm == &allreduce_ring || algorithm == &allreduce_direct ||
+                             (algorithm == &allreduce_halving_doubling && (workers & (workers - 1)) == 0);
+        if (optimal && buckets == 1 && setup->parameter_count % workers == 0)
             assert_int_equal(sent, rounds * 2 * (workers - 1) * bytes / workers);
     }
 }
@@ -96,9 +112,9 @@ static struct memory_world_settings hostile(const struct scheme_setup *setup, ui
     };
 }
 
-static void run_exact(const char *scheme, int workers, size_t count, double segment, uint64_t seed)
+static void run_exact_setup(struct scheme_setup setup, uint64_t seed)
 {
-    struct scheme_setup setup = scheme_setup_of(scheme, workers, count, segment);
+    const size_t count = setup.parameter_count;
     setup.rounds = ROUNDS;
     assert_true(!setup.scheme->check || setup.scheme->check(&setup, NULL) == 0);
     struct exact exact = {.setup = &setup};
@@ -110,8 +126,30 @@ static void run_exact(const char *scheme, int workers, size_t count, double segm
     memory_world_run(world);
     assert_good_end(world, &setup);
     assert_bytes(world, &setup);
-    for (int node = 0; node < setup.nodes; node++)
-        assert_int_equal(exact.checked[node], count * ROUNDS);
+    for (int node = 0; node < setup.nodes; node++) {
+        size_t held = count;
+        if (node >= setup.workers)
+            held = allreduce_cut(0, count, (size_t)setup.servers, (size_t)(node - setup.workers)).count;
+        assert_int_equal(exact.checked[node], held * ROUNDS);
+    }
+}
+
+static void run_exact(const char *scheme, int workers, size_t count, double parameter, uint64_t seed)
+{
+    run_exact_setup(scheme_setup_of(scheme, workers, count, parameter), seed);
+}
+
+/* Dedicated servers, and as many beside workers. */
+static void run_shards(int workers, size_t count, int shards, uint64_t seed)
+{
+    struct scheme_setup setup = scheme_setup_of("ps-sync", workers, count, shards);
+    run_exact_setup(setup, seed);
+    if (shards > workers)
+        return;
+    setup.values[1] = 1;
+    setup.servers = 0;
+    setup.nodes = workers;
+    run_exact_setup(setup, seed);
 }
 
 static void test_ring_sums(void **state)
@@ -145,14 +183,54 @@ static void test_ring_sums_many_segments(void **state)
     }
 }
 
+/* Every algorithm, with any number of workers. */
+static void test_allreduce_sums(void **state)
+{
+    (void)state;
+    for (int a = 0; a < allreduce_algorithm_count(); a++) {
+        const char *name = allreduce_algorithm_at(a)->name;
+        const bool grouped = allreduce_algorithm_at(a)->parameter == ALLREDUCE_GROUP;
+        for (int workers = 1; workers <= WORKERS_MAX; workers++)
+            for (int group = 1; group <= (grouped ? workers : 1); group++) {
+                if (workers % group != 0)
+                    continue;
+                for (int c = 0; c < FLOAT_COUNTS; c++)
+                    for (uint64_t seed = 0; seed < 16; seed += 3)
+                        run_exact(name, workers, float_counts[c], grouped ? group : 0, seed);
+                if (workers == 3 || workers == 8)
+                    run_exact(name, workers, 100003, grouped ? group : 0, 16);
+            }
+    }
+}
+
+/* In buckets, contributed at the end or as backward goes. */
+static void test_buckets(void **state)
+{
+    (void)state;
+    for (int a = 0; a < allreduce_algorithm_count(); a++) {
+        const struct allreduce_algorithm *algorithm = allreduce_algorithm_at(a);
+        const int behind = algorithm->parameter != ALLREDUCE_NO_PARAMETER;
+        for (int workers = 1; workers <= 4; workers++)
+            for (uint64_t seed = 0; seed < 16; seed++) {
+                struct scheme_setup setup =
+                    scheme_setup_of(algorithm->name, workers, 1000, algorithm->parameter == ALLREDUCE_GROUP);
+                setup.values[behind + ALLREDUCE_BUCKET] = 900;
+                setup.values[behind + ALLREDUCE_OVERLAP] = seed / 8;
+                run_exact_setup(setup, seed);
+            }
+    }
+}
+
 static void test_ps_sync_sums(void **state)
 {
     (void)state;
     for (int w = 0; w < WORKER_COUNTS; w++) {
         for (int c = 0; c < FLOAT_COUNTS; c++)
             for (uint64_t seed = 0; seed < 16; seed++)
-                run_exact("ps-sync", worker_counts[w], float_counts[c], 0, seed);
-        run_exact("ps-sync", worker_counts[w], 100003, 0, 16);
+                for (int shards = 1; shards <= 4; shards += 1 + (shards > 1))
+                    run_shards(worker_counts[w], float_counts[c], shards, seed);
+        run_shards(worker_counts[w], 100003, 1, 16);
+        run_shards(worker_counts[w], 100003, 3, 16);
     }
 }
 
@@ -207,7 +285,7 @@ static int owner_of_chunk(const struct scheme_setup *setup, size_t i)
 {
     struct ring_allreduce_layout layout = ring_allreduce_layout(setup->workers, setup->parameter_count, 0);
     for (int chunk = 0; chunk < setup->workers; chunk++) {
-        struct ring_allreduce_range range = ring_allreduce_chunk(&layout, chunk);
+        struct allreduce_range range = ring_allreduce_chunk(&layout, chunk);
         if (i >= range.first && i < range.first + range.count)
             return chunk;
     }
@@ -243,7 +321,7 @@ static void test_models_equal_one_process(void **state)
 {
     (void)state;
     for (int w = 0; w < WORKER_COUNTS; w++) {
-        run_learning("ps-sync", worker_counts[w], 0, always_zero);
+        run_learning("ps-sync", worker_counts[w], 1, always_zero);
         run_learning("ring", worker_counts[w], 0, owner_of_chunk);
         run_learning("ring", worker_counts[w], 64, owner_of_chunk);
     }
@@ -269,7 +347,7 @@ static void test_spans(void **state)
         assert_in_range(result.spans[SPAN_WAIT], 1, ROUNDS);
         assert_int_equal(result.sent_messages, ROUNDS * 6 * 8);
     }
-    struct scheme_setup server_setup = scheme_setup_of("ps-sync", 4, 1000, 0);
+    struct scheme_setup server_setup = scheme_setup_of("ps-sync", 4, 1000, 1);
     server_setup.rounds = ROUNDS;
     exact.setup = settings.setup = &server_setup;
     cleanup(memory_world_cleanup) struct memory_world *server = memory_world_new(&settings);
@@ -328,6 +406,8 @@ int main(void)
         cmocka_unit_test(test_ring_sums),
         cmocka_unit_test(test_ring_sums_large),
         cmocka_unit_test(test_ring_sums_many_segments),
+        cmocka_unit_test(test_allreduce_sums),
+        cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_ps_sync_sums),
         cmocka_unit_test(test_models_equal_one_process),
         cmocka_unit_test(test_spans),

@@ -242,6 +242,7 @@ static void a_running_trial_is_interrupted_at_the_next_open(void **state)
     assert_int_equal(interrupted, 1);
     assert_asked_text(fixture, "SELECT status FROM trials", "interrupted");
     assert_asked_text(fixture, "SELECT reason FROM trials", "the controller ended before this trial did");
+    assert_asked(fixture, "SELECT count(*) FROM event WHERE kind = 'interrupted' AND trial_id = 1 AND at_unix_ns > 1e18", 1);
     struct fixture_content content; /* and it can no longer end */
     struct err err = {0};
     fixture_content(&content, 0);

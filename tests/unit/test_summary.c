@@ -144,6 +144,9 @@ static void json_for_programs(void **state)
         {"$.cells[0].predicted_round_ns", 20000000},
         {"$.cells[0].predicted_measured_round_ns", 25000000},
         {"$.cells[0].accuracy", 0.53},
+        {"$.cells[0].payload_bytes", 1000000},
+        {"$.cells[0].algbw_bytes_per_second", 37974684}, /* over the mean, 26 1/3 ms */
+        {"$.cells[0].busbw_bytes_per_second", 56962025},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         assert_near(json_number(numbers[i].path), numbers[i].value, 1e-12);
@@ -157,6 +160,7 @@ static void json_for_programs(void **state)
     assert_json("$.cells[1].predicted_round_ns", "null", NULL);
     assert_json("$.cells[1].round_time_low_ns", "null", NULL);
     assert_json("$.cells[1].prediction_ratio", "null", NULL);
+    assert_json("$.cells[1].busbw_bytes_per_second", "null", NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

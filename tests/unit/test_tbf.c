@@ -20,12 +20,24 @@
 #include "netem/tbf.h"
 #include "tests/unit/bytes.h"
 
-static struct nl_msg *message_for(uint64_t rate_bps)
+/* What messages are made of here; which numbers a rate gets is shaping.c's affair. */
+static const struct shaping slow = {.rate_bytes_per_second = 1250000, .burst_bytes = 3710, .limit_bytes = 153710},
+                            gigabit = {.rate_bytes_per_second = 125000000,
+                                       .burst_bytes = 22500,
+                                       .limit_bytes = 1522500,
+                                       .peak_bytes_per_second = 128750000,
+                                       .peak_burst_bytes = 14500},
+                            fast = {.rate_bytes_per_second = 5000000000,
+                                    .burst_bytes = 465536,
+                                    .limit_bytes = 60465536,
+                                    .peak_bytes_per_second = 5150000000,
+                                    .peak_burst_bytes = 145536};
+
+static struct nl_msg *message_for(const struct shaping *shaping)
 {
-    struct shaping shaping = shaping_for_rate(rate_bps, shaping_default_queue_bytes(rate_bps), 1500);
     struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC, 2, TC_H_ROOT, 0, 0, "tbf");
     assert_non_null(message);
-    assert_int_equal(tbf_put(message, &shaping), 0);
+    assert_int_equal(tbf_put(message, shaping), 0);
     nlmsg_hdr(message)->nlmsg_seq = 0;
     nlmsg_hdr(message)->nlmsg_pid = 0;
     return message;
@@ -37,7 +49,7 @@ static struct nl_msg *message_for(uint64_t rate_bps)
 static void ten_megabit(void **state)
 {
     (void)state;
-    struct nl_msg *message = message_for(10000000);
+    struct nl_msg *message = message_for(&slow);
     const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
     assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1124);
     assert_bytes(bytes, "64040000 " HEADER "38040280 "           /* TCA_OPTIONS, nested */
@@ -50,10 +62,25 @@ static void ten_megabit(void **state)
     nlmsg_free(message);
 }
 
+/* As "tc qdisc change dev ... root handle 1: tbf rate 10mbit burst 3710 limit 153710": nothing is made where nothing is. */
+static void a_change_makes_no_qdisc(void **state)
+{
+    (void)state;
+    struct nl_msg *message = netlink_begin_tc(NETLINK_QDISC_CHANGE, 2, TC_H_ROOT, 1 << 16, 0, "tbf");
+    assert_non_null(message);
+    assert_int_equal(tbf_put(message, &slow), 0);
+    nlmsg_hdr(message)->nlmsg_seq = nlmsg_hdr(message)->nlmsg_pid = 0;
+    assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1124);
+    assert_bytes(nlmsg_hdr(message), "64040000 24000100 00000000 00000000 00000000 02000000 00000100 ffffffff 00000000 "
+                                     "08000100 74626600 38040280 28000100 03010000 ffff0000 d0121300 00000000 00000000 00000000 "
+                                     "6e580200 27b50000 00000000 08000600 7e0e0000 ");
+    nlmsg_free(message);
+}
+
 static void one_gigabit(void **state)
 {
     (void)state;
-    struct nl_msg *message = message_for(1000000000);
+    struct nl_msg *message = message_for(&gigabit);
     const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
     assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1132);
     assert_bytes(bytes, "6c040000 " HEADER "40040280 "
@@ -71,7 +98,7 @@ static void one_gigabit(void **state)
 static void forty_gigabit(void **state)
 {
     (void)state;
-    struct nl_msg *message = message_for(UINT64_C(40000000000));
+    struct nl_msg *message = message_for(&fast);
     const unsigned char *bytes = (const unsigned char *)nlmsg_hdr(message);
     assert_int_equal(nlmsg_hdr(message)->nlmsg_len, 1156);
     assert_bytes(bytes, "84040000 " HEADER "58040280 "
@@ -111,7 +138,7 @@ static void what_is_sent_is_read_back(void **state)
 static void a_difference_is_an_error(void **state)
 {
     (void)state;
-    struct shaping asked = shaping_for_rate(1000000000, 1500000, 1500);
+    struct shaping asked = gigabit;
     const struct tbf_state right = {.rate_bytes_per_second = 125000000,
                                     .peak_bytes_per_second = 128750000,
                                     .burst_ticks = 2812,
@@ -199,6 +226,7 @@ int main(void)
         cmocka_unit_test(overhead_of_each_frame),
         cmocka_unit_test(a_queue_in_packets),
         cmocka_unit_test(ten_megabit),
+        cmocka_unit_test(a_change_makes_no_qdisc),
         cmocka_unit_test(one_gigabit),
         cmocka_unit_test(forty_gigabit),
         cmocka_unit_test(what_is_sent_is_read_back),

@@ -317,6 +317,19 @@ static char *describe(struct arena *arena, const struct settings *settings, int 
     return arena_strdup(arena, text.bytes);
 }
 
+static void more_nodes_than_addresses_are_refused_at_once(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct settings settings = ordinary();
+    struct topology topology;
+    struct err err;
+    assert_int_equal(topology_build(&settings, 4194302, 1, arena, &topology, &err), -ERR_USAGE);
+    assert_string_equal(err.text, "4194302 workers and 1 server are more than the 4194301 addresses of 10.64.0.0/10: use fewer");
+    assert_int_equal(topology_build(&settings, INT32_MAX, INT32_MAX, arena, &topology, &err), -ERR_USAGE);
+    assert_true(arena_bytes(arena) < 4096);
+}
+
 static void equal_texts_equal_networks(void **state)
 {
     (void)state;
@@ -340,9 +353,86 @@ static void equal_texts_equal_networks(void **state)
     assert_string_not_equal(text, describe(arena, &one, 5, 0));
 }
 
+/* An engine carries what may change, and memory depends on how far. */
+static void what_may_change_is_part_of_a_network(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct settings settings = ordinary();
+    struct topology topology;
+    assert_int_equal(topology_build(&settings, 2, 0, arena, &topology, NULL), 0);
+    struct link *links = arena_copy(arena, topology.links, 2 * sizeof(*links));
+    topology.links = links;
+    links[1].direction[DIRECTION_BACKWARD].rate_most_bps = 2000000000;
+    links[1].direction[DIRECTION_BACKWARD].delay_most_ns = 5000000;
+    cleanup(text_free) struct text rate = {0}, all = {0};
+    topology_describe(&topology, &rate);
+    assert_non_null(strstr(rate.bytes, "; 1 x 1000000000bit 250000ns 1500000B back 1000000000bit 250000ns 1500000B; 1 x "));
+    assert_non_null(strstr(rate.bytes, "back 1000000000bit 250000ns 1500000B rate changes up to 2000000000bit 5000000ns"));
+    links[1].direction[DIRECTION_BACKWARD].changes = true;
+    topology_describe(&topology, &all);
+    assert_non_null(strstr(all.bytes, "1500000B changes up to 2000000000bit 5000000ns"));
+}
+
+static void a_place_is_found_by_name_or_index(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct settings settings = ordinary();
+    struct topology topology;
+    struct err err;
+    int place = -1;
+    assert_int_equal(topology_build(&settings, 2, 1, arena, &topology, &err), 0);
+    assert_int_equal(topology_find(&topology, "w1", &place, &err), 0);
+    assert_int_equal(place, 1);
+    assert_int_equal(topology_find(&topology, "router", &place, &err), 0);
+    assert_int_equal(place, 3);
+    assert_int_equal(topology_find(&topology, "2", &place, &err), 0);
+    assert_int_equal(place, 2);
+    assert_int_equal(topology_find(&topology, "rooter", &place, &err), -ERR_USAGE);
+    assert_string_equal(err.text, "there is no node 'rooter'; did you mean 'router'? There are: w0 w1 s0 router");
+    assert_int_equal(topology_find(&topology, "4", &place, &err), -ERR_USAGE);
+    assert_string_equal(err.text, "there is no node '4'; there are: w0 w1 s0 router");
+    assert_int_equal(topology_find(&topology, "-1", &place, &err), -ERR_USAGE);
+    assert_int_equal(place, 2); /* untouched */
+}
+
+/* Networks whose names are digits: no campaign file gives such names, so that the rule shows only here. */
+static void a_name_wins_over_an_index_everywhere(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const char *const hosts[] = {"1", "0"}, *const routers[] = {"core"};
+    const struct graph_link links[] = {{.from = "1", .to = "core", .name = "1"}, {.from = "0", .to = "core", .name = "0"}};
+    const struct link_override overrides[] = {{.link = "1", .change.both = PATCH_DELAY(1000)},
+                                              {.node = "0", .change.both = PATCH_RATE(5000000)}};
+    struct settings settings = ordinary();
+    struct topology topology;
+    settings.shape = SHAPE_GRAPH;
+    settings.hosts = (struct name_list){hosts, 2};
+    settings.routers = (struct name_list){routers, 1};
+    settings.links = (struct graph_link_list){links, 2};
+    settings.overrides = overrides;
+    settings.override_count = 2;
+    assert_string_equal(spell_links(arena, &settings, 2, 0, &topology),
+                        "1 0>2 1000000k/1us 1000000k/1us; 0 1>2 5000k/250us 5000k/250us");
+    assert_int_equal(topology_find_link(&topology, "1"), 0);
+    assert_int_equal(topology_find_link(&topology, "0"), 1);
+    assert_int_equal(topology_find_link(&topology, "2"), -1);
+    assert_int_equal(topology_find_link(&topology, "00"), 0); /* no name: the number 0 */
+    assert_int_equal(topology_find_link(&topology, "-0"), -1);
+    assert_int_equal(topology_find_link(&topology, ""), -1);
+    assert_int_equal(topology_find_place(&topology, &settings.hosts, "1"), 0);
+    assert_int_equal(topology_find_place(&topology, &settings.hosts, "0"), 1);
+    assert_int_equal(topology_find_place(&topology, &settings.hosts, "core"), 2);
+    assert_int_equal(topology_find_place(&topology, &settings.hosts, "2"), -1); /* a router has no index */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_place_is_found_by_name_or_index),
+        cmocka_unit_test(a_name_wins_over_an_index_everywhere),
         cmocka_unit_test(a_star_has_a_router_in_the_centre),
         cmocka_unit_test(a_path_sums_delays_and_takes_the_narrowest_rate),
         cmocka_unit_test(a_ring_is_a_circle_of_hosts),
@@ -354,7 +444,9 @@ int main(void)
         cmocka_unit_test(sites_give_a_pair_what_the_matrix_says),
         cmocka_unit_test(payload_share),
         cmocka_unit_test(what_cannot_work_is_refused),
+        cmocka_unit_test(more_nodes_than_addresses_are_refused_at_once),
         cmocka_unit_test(equal_texts_equal_networks),
+        cmocka_unit_test(what_may_change_is_part_of_a_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,7 +384,7 @@ static void streams_that_are_not_ours_lose_the_peer(void **state)
         assert_true(rig.lost);
         assert_int_equal(rig.violation, fault != 3);
         assert_non_null(strstr(rig.reason.text, ((const char *[]){"LGM1", "was due", "allowed are", "closed"})[fault]));
-        assert_int_equal(rig.transport->connections[1].fd, -1);
+        assert_int_equal(rig.transport->connections[1]->fd, -1);
         close_rig(&rig);
     }
 }

@@ -8,11 +8,13 @@
 
 #include <string.h>
 
+#include "agents/scheme.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "harness/trial_setup.h"
+#include "schemas/events.h"
 
 static const int slow_second[] = {1};
 static const struct slow_workers slow[] = {{slow_second, 1, 4}};
@@ -41,6 +43,8 @@ static struct cell a_cell(void)
                 .warmup_rounds = 2,
                 .mtu = 1500,
                 .record_spans = true,
+                .sample_every_ns = 50 * NS_PER_MS,
+                .busy_wait_ns = 200 * NS_PER_US,
             },
     };
 }
@@ -72,12 +76,76 @@ static void each_node_is_told_who_it_is(void **state)
             assert_int_equal(node->role, i < 2 ? ROLE_WORKER : ROLE_SERVER);
             assert_int_equal(node->address, 0x0a400001 + i);
             assert_float_equal(node->slow_factor, i == 1 ? 4 : 1, 0);
-            assert_int_equal(node->path_ns, i == n ? 0 : 500000);
-            assert_int_equal(node->path_bps, i == n ? 0 : 956406869); /* 10^9 x 1448/1514 */
+        }
+    }
+}
+
+/* A thousand nodes have one roster, and paths only where a scheme asks for them: what a trial's setups take grows with the
+ * nodes. */
+static void the_setups_of_a_large_network_are_linear(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct cell cell = a_cell();
+    cell.settings.workers = 999;
+    cell.settings.slow_count = 0;
+    const struct control_setup *setups = setups_of(&cell, NULL, false, arena);
+    for (int n = 0; n < 1000; n++) {
+        assert_ptr_equal(setups[n].nodes, setups[0].nodes);
+        assert_null(setups[n].paths);
+        assert_int_equal(setups[n].path_count, 0);
+    }
+    assert_true(arena_bytes(arena) < 1000 * 2000);
+}
+
+static void a_scheme_that_asks_for_paths_gets_its_own(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct cell cell = a_cell();
+    struct topology topology;
+    struct forecast forecast;
+    int servers;
+    assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
+    forecast_setup(&cell, &topology, NULL, 0, trial.seed, arena, &forecast);
+    struct scheme asking = *forecast.setup.scheme;
+    asking.flags |= SCHEME_NEEDS_PATHS;
+    forecast.setup.scheme = &asking;
+    const struct control_setup *setups = trial_setups(&cell, &trial, &forecast, NULL, false, arena);
+    for (uint32_t n = 0; n < 3; n++) {
+        assert_int_equal(setups[n].path_count, 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(setups[n].paths[i].latency_ns, i == n ? 0 : 500000);
+            assert_int_equal(setups[n].paths[i].payload_bps, i == n ? 0 : 956406869); /* 10^9 x 1448/1514 */
         }
     }
     cell.settings.link.rate_bps = 0;
-    assert_int_equal(setups_of(&cell, NULL, false, arena)[0].nodes[1].path_bps, 0);
+    assert_int_equal(forecast_topology(&cell.settings, arena, &topology, &servers, NULL), 0);
+    forecast_setup(&cell, &topology, NULL, 0, trial.seed, arena, &forecast);
+    forecast.setup.scheme = &asking;
+    assert_int_equal(trial_setups(&cell, &trial, &forecast, NULL, false, arena)[0].paths[1].payload_bps, 0);
+}
+
+static void one_node_alone_has_marks(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    static const char *const first[] = {"w0"};
+    const struct event_request events[] = {{.kind = EVENT_CRASH, .round = 5, .nodes = {first, 1}},
+                                           {.kind = EVENT_CRASH, .round = 0, .nodes = {first, 1}},
+                                           {.kind = EVENT_CRASH, .round = EVENT_BY_TIME, .nodes = {first, 1}}};
+    struct cell cell = a_cell();
+    cell.settings.events = events;
+    cell.settings.event_count = 3;
+    const struct control_setup *setups = setups_of(&cell, NULL, false, arena);
+    assert_int_equal(setups[0].mark_count, 2);
+    assert_true(setups[0].marks[0].rounds_done == 2 && setups[0].marks[1].rounds_done == 7); /* the warm-up counts */
+    assert_int_equal(setups[1].mark_count, 0);
+    assert_int_equal(setups[2].mark_count, 0);
+    cell.settings.scheme.name = "async"; /* its rounds are the server's updates, of which a worker sees some, and may be lost */
+    setups = setups_of(&cell, NULL, false, arena);
+    assert_int_equal(setups[0].mark_count, 0);
+    assert_int_equal(setups[2].mark_count, 2);
 }
 
 static void every_setting_arrives(void **state)
@@ -114,6 +182,8 @@ static void every_setting_arrives(void **state)
     assert_int_equal(setup.evaluate_every, 5);
     assert_int_equal(setup.size_bytes, 4000);
     assert_int_equal(setup.record_spans, 1);
+    assert_int_equal(setup.sample_every_ns, 50 * NS_PER_MS);
+    assert_int_equal(setup.busy_wait_ns, 200 * NS_PER_US);
     assert_int_equal(setup.prepared_bytes, 3);
     assert_memory_equal(setup.prepared, code, 3);
     const struct control_distribution *time = &setup.compute_time;
@@ -122,6 +192,31 @@ static void every_setting_arrives(void **state)
     assert_int_equal(time->kind, DISTRIBUTION_LOGNORMAL);
     for (int i = 0; i < 8; i++)
         assert_float_equal(parts[i], 1 + i, 0);
+}
+
+static void message_sizes_arrive_with_what_was_prepared_for_each(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    cleanup(text_free) struct text bytes = {0};
+    static const uint64_t sizes[] = {400, 1 << 20};
+    uint8_t codes[] = {7, 8, 9};
+    const struct blob prepared[] = {{.bytes = codes, .length = 1}, {.bytes = codes + 1, .length = 2}};
+    struct cell cell = a_cell();
+    cell.settings.workload.model = MODEL_SYNTHETIC;
+    cell.settings.workload.size_bytes = 0;
+    cell.settings.workload.sizes = (struct size_list){sizes, 2};
+    struct control_setup setup;
+    wire_encode(control_operations[CONTROL_SETUP].body, &setups_of(&cell, prepared, false, arena)[1], &bytes);
+    assert_int_equal(wire_decode(control_operations[CONTROL_SETUP].body, bytes.bytes, bytes.length, arena, &setup, NULL), 0);
+    assert_int_equal(setup.rounds, 22); /* of each */
+    assert_int_equal(setup.size_count, 2);
+    assert_int_equal(setup.sizes[0].bytes, 400);
+    assert_int_equal(setup.sizes[1].bytes, 1 << 20);
+    assert_int_equal(setup.sizes[0].prepared_bytes, 1);
+    assert_int_equal(setup.sizes[1].prepared_bytes, 2);
+    assert_memory_equal(setup.sizes[1].prepared, codes + 1, 2);
+    assert_int_equal(setup.prepared_bytes, 0);
 }
 
 static void only_what_there_is_arrives(void **state)
@@ -139,11 +234,11 @@ static void only_what_there_is_arrives(void **state)
     assert_int_equal(setup->prepared_bytes, 0);
     assert_int_equal(setup->record_spans, 0);
     assert_float_equal(setup->nodes[1].slow_factor, 1, 0);
-    assert_int_equal(setup->value_count, 0); /* ps-sync has no parameters */
+    assert_int_equal(setup->value_count, 2); /* ps-sync: servers, placement */
     cell.settings.scheme = (struct scheme_choice){.name = "ring", .values = {65536}};
     setup = setups_of(&cell, &nothing, false, arena);
     assert_int_equal(setup->node_count, 2);
-    assert_int_equal(setup->value_count, 1);
+    assert_int_equal(setup->value_count, scheme_find("ring")->param_count); /* the first is segment */
     assert_float_equal(setup->values[0].value, 65536, 0);
 }
 
@@ -151,7 +246,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_node_is_told_who_it_is),
+        cmocka_unit_test(the_setups_of_a_large_network_are_linear),
+        cmocka_unit_test(a_scheme_that_asks_for_paths_gets_its_own),
+        cmocka_unit_test(one_node_alone_has_marks),
         cmocka_unit_test(every_setting_arrives),
+        cmocka_unit_test(message_sizes_arrive_with_what_was_prepared_for_each),
         cmocka_unit_test(only_what_there_is_arrives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,10 +294,19 @@ static void shares_are_numbers_or_percent(void **state)
         assert_int_equal(units_parse_share(bad[i], 0, 1, &value, &err), -ERR_USAGE);
 }
 
+static void nouns_follow_their_number(void **state)
+{
+    (void)state;
+    assert_string_equal(units_plural(1), "");
+    assert_string_equal(units_plural(0), "s");
+    assert_string_equal(units_plural(2), "s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_are_numbers_or_percent),
+        cmocka_unit_test(nouns_follow_their_number),
         cmocka_unit_test(times),
         cmocka_unit_test(times_are_refused),
         cmocka_unit_test(rates_and_sizes),
