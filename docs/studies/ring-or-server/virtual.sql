@@ -1,0 +1,11 @@
+/* Mean rounds in ms: as predicted and as found, and those of the emulated world (campaign.yaml) where it went. */
+WITH emulated(workers, scheme, ms) AS (VALUES (2, 'ps-sync', 34), (4, 'ps-sync', 46), (8, 'ps-sync', 73.9), (2, 'ring', 25.5), (4, 'ring', 30.2), (8, 'ring', 39.3)),
+c AS (SELECT workers, scheme, predicted_round_ns / 1e6 AS predicted, round_time_mean_ns / 1e6 AS found, ms AS emulated
+    FROM cells LEFT JOIN emulated USING (workers, scheme)),
+h AS (SELECT * FROM c WHERE scheme = 'halving-doubling'),
+s AS (SELECT * FROM c WHERE scheme = 'ps-sync'),
+r AS (SELECT * FROM c WHERE scheme = 'ring')
+SELECT workers, s.emulated AS server_emulated, round(s.predicted, 1) AS server_expected, round(s.found, 1) AS server_found,
+    r.emulated AS ring_emulated, round(r.predicted, 1) AS ring_expected, round(r.found, 1) AS ring_found, round(s.found / r.found, 2) AS server_over_ring,
+    round(h.predicted, 1) AS halving_expected, round(h.found, 1) AS halving_found
+FROM s JOIN r USING (workers) JOIN h USING (workers) ORDER BY workers
