@@ -12,21 +12,25 @@ OPTIMISE_release := -O2 -g
 OPTIMISE_debug := -O0 -g3
 OPTIMISE_asan := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 OPTIMISE_ubsan := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+# Instrumented code keeps gcc 12 from seeing what lengths are possible: these two then warn of what cannot be.
+WARNINGS_asan := -Wno-format-truncation -Wno-restrict
+WARNINGS_ubsan := $(WARNINGS_asan)
 OPTIMISE_coverage := -O0 -g --coverage
 OPTIMISE := $(OPTIMISE_$(MODE))
 ifeq ($(OPTIMISE),)
 $(error MODE=$(MODE) is not one of release, debug, asan, ubsan, coverage)
 endif
 
-WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef $(WARNINGS_$(MODE))
 CFLAGS_ALL := -std=gnu17 $(OPTIMISE) $(WARNINGS) -ffp-contract=off -pthread -D_GNU_SOURCE -I. -Iharness $(CFLAGS)
 LDFLAGS_ALL := $(OPTIMISE) -pthread $(LDFLAGS)
 
 # One owner for each third-party header (tests/check-includes holds the list); everyone links what they own.
 NL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libnl-3.0 libnl-route-3.0)
 NL_LIBS = $(shell $(PKG_CONFIG) --libs libnl-route-3.0 libnl-3.0)
-CONTROLLER_LIBS = $(NL_LIBS) -lsqlite3 -lyaml -lcap-ng -lseccomp -lnettle -lz -ldl -lm
+CONTROLLER_LIBS = $(NL_LIBS) -lpcap -lsqlite3 -lyaml -lcap-ng -lseccomp -lnettle -lz -ldl -lm
 # Statically: little of each is used, and each shared library lengthens every agent's start by up to 0.1 ms.
+# All symbols are found at the start, once for all forks.
 AGENT_LIBS = -Wl,-Bstatic -lcap-ng -lseccomp -lnettle -lz -Wl,-Bdynamic -ldl -lm
 
 SOURCES_base := $(wildcard harness/base/*.c)
@@ -48,14 +52,22 @@ UNIT_PROGRAMS := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(UNIT_SOURCES))
 FUZZ_PROGRAMS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(FUZZ_SOURCES))
 TOOL_PROGRAMS := $(patsubst %.c,$(B)/%,$(TOOL_SOURCES))
 
+# Where make was not told how many compilers may run at a time: as many as there are processors.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 1))
+
 .DEFAULT_GOAL := all
 .PHONY: all
 all: | deps ## build laggard and laggard-agent
-	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
 
-.PHONY: programs tests
+# Behind `all`, not beside it: two makes at a time would write the same libraries.
+.PHONY: tests
+tests: all ## build the programs of the tests and benchmarks, too
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs
+
+.PHONY: programs test-programs
 programs: $(PROGRAMS)
-tests: $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS) $(TOOL_PROGRAMS)
+test-programs: $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS) $(TOOL_PROGRAMS)
 
 define library_rule
 $(B)/lib$(1).a: $(call objects,$(SOURCES_$(1)))
@@ -71,7 +83,7 @@ $(B)/laggard: $(B)/harness/main.o $(LIBRARIES)
 
 $(B)/laggard-agent: $(B)/agents/main.o $(B)/libagents.a $(B)/libschemas.a $(B)/libbase.a
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(AGENT_LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,-z,now -o $@ $^ $(AGENT_LIBS)
 
 # What several unit tests share: a library, so that a test links only what it uses.
 $(B)/tests/unit/libhelpers.a: $(call objects,$(UNIT_HELPERS))
@@ -119,15 +131,22 @@ deps: ## install missing Debian packages (root or sudo; otherwise prints the com
 
 .PHONY: check
 check: | deps ## build and run every test that this host can run; says what it skipped and why
-	$(Q)$(MAKE) --no-print-directory programs tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs test-programs
+	$(Q)tests/vm/prepare
 	$(Q)LAGGARD_BUILD=$(B) tests/run-check
 
 .PHONY: check-vm
 check-vm: ## engine netem in an emulated machine with Debian's kernel (installs the emulator, downloads the kernel)
 	@tests/install-deps vm
 	$(Q)tests/vm/fetch-kernel
-	$(Q)$(MAKE) --no-print-directory programs tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs test-programs
 	$(Q)LAGGARD_BUILD=$(B) tests/run-check vm
+
+.PHONY: check-recipes
+check-recipes: ## the recipes for iperf3, Open MPI and Gloo of docs/outside-programs.md (installs these)
+	@tests/install-deps recipes
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
+	$(Q)LAGGARD_BUILD=$(B) prove -e '' tests/e2e/recipes.t
 
 .PHONY: demo
 demo: all ## the study ring-or-server: 36 trials on shaped links, under two minutes, into ring-or-server.db
@@ -135,18 +154,35 @@ demo: all ## the study ring-or-server: 36 trials on shaped links, under two minu
 
 .PHONY: bench
 bench: | deps ## print the figures that laggard promises, measured beside their targets
-	$(Q)$(MAKE) --no-print-directory programs tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs test-programs
 	$(Q)LAGGARD_BUILD=$(B) tests/bench/run
+
+.PHONY: bench-peers
+bench-peers: ## our all-reduces beside Gloo's and Open MPI's in the same emulated network (installs these)
+	@tests/install-deps recipes
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
+	$(Q)LAGGARD_BUILD=$(B) tests/bench/peers
+
+.PHONY: bench-mininet
+bench-mininet: ## how long Mininet takes to set a network up, beside laggard (installs Mininet)
+	@tests/install-deps mininet
+	$(Q)$(MAKE) --no-print-directory bench BENCH=mininet
+
+.PHONY: bench-simgrid
+bench-simgrid: ## the virtual world beside SimGrid, the same network and messages: how fast, and how far from emulated rounds (installs SimGrid)
+	@tests/install-deps simgrid
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
+	$(Q)LAGGARD_BUILD=$(B) tests/bench/simgrid
 
 .PHONY: asan ubsan coverage
 asan: | deps ## the unit tests and fuzz targets under the address sanitizer
-	$(Q)$(MAKE) --no-print-directory MODE=asan programs tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan programs test-programs
 	$(Q)LAGGARD_BUILD=build/asan tests/run-check unit fuzz
 ubsan: | deps ## the same under the undefined behaviour sanitizer
-	$(Q)$(MAKE) --no-print-directory MODE=ubsan programs tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=ubsan programs test-programs
 	$(Q)LAGGARD_BUILD=build/ubsan tests/run-check unit fuzz
 coverage: | deps ## line coverage of make check's tests by gcov, one line a source file
-	$(Q)$(MAKE) --no-print-directory MODE=coverage programs tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage programs test-programs
 	$(Q)LAGGARD_BUILD=build/coverage tests/run-check
 	$(Q)cd build/coverage && find . -name '*.gcda' -exec gcov -n {} + 2>/dev/null | paste - - - | grep -E "(harness|schemas|netem|agents|results)/"
 
@@ -163,8 +199,8 @@ install: all ## copy the programs, man pages and documentation below PREFIX (def
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/laggard/
-	find docs -name '*.md' -o -name '*.yaml' | while read -r file; do \
-		install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file"; done
+	find docs -name '*.md' -o -name '*.yaml' -o -name '*.sh' -o -name '*.sql' -o -name '*.svg' | while read -r file; do \
+		install -D -m $$(test -x "$$file" && echo 755 || echo 644) "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file"; done
 
 .PHONY: clean
 clean: ## remove build/
