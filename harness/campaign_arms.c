@@ -68,6 +68,19 @@ static int read_environment(const struct reader *reader, const struct yaml_value
     return 0;
 }
 
+/* Whether one of two dotted paths is the other or a part of it, as compute.slow.0.factor is of compute.slow. */
+static bool paths_overlap(const char *a, const char *b)
+{
+    size_t length = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+    return strncmp(a, b, length) == 0 && (!a[length] || a[length] == '.') && (!b[length] || b[length] == '.');
+}
+
+/* Cells are told apart by these, and arms share their cells. */
+static bool tells_cells_apart(const char *path)
+{
+    return strcmp(path, "scheme") == 0 || strcmp(path, "scheme.name") == 0 || strcmp(path, "workers") == 0;
+}
+
 static int read_setting(const struct reading *reading, const struct yaml_value *value, const char *key, struct arm_setting *setting)
 {
     const struct reader *reader = &reading->reader;
@@ -80,15 +93,29 @@ static int read_setting(const struct reading *reading, const struct yaml_value *
     setting->value = value;
     if (axis->field->fixed)
         return campaign_fail_key(reader, value, key, "%s is the same for the whole campaign", axis->path);
-    if (!axis->part && (strcmp(axis->path, "scheme") == 0 || strcmp(axis->path, "workers") == 0))
+    if (tells_cells_apart(axis->path))
         return campaign_fail_key(reader, value, key, "%s tells cells apart, and arms share their cells: sweep it in the matrix",
                                  axis->path);
-    for (int i = 0; i < reading->axis_count; i++) {
-        const struct axis *swept = &reading->axes[i];
-        if (swept->field == axis->field && (!swept->part || !axis->part || strcmp(swept->path, axis->path) == 0))
-            return campaign_fail_key(reader, value, key, "the matrix sweeps %s on line %d, leave one of the two out", swept->path,
-                                     swept->list->key_line);
-    }
+    for (int i = 0; i < reading->axis_count; i++)
+        if (paths_overlap(reading->axes[i].path, axis->path))
+            return campaign_fail_key(reader, value, key, "the matrix sweeps %s on line %d, leave one of the two out",
+                                     reading->axes[i].path, reading->axes[i].list->key_line);
+    return 0;
+}
+
+/* Reads one more setting; the arm's earlier ones may not have set any of it. */
+static int add_setting(const struct reading *reading, const struct yaml_value *value, const char *key, struct arm_setting *settings,
+                       int *count)
+{
+    struct arm_setting *added = &settings[*count];
+    int status = read_setting(reading, value, key, added);
+    if (status < 0)
+        return status;
+    for (int i = 0; i < *count; i++)
+        if (paths_overlap(settings[i].axis.path, added->axis.path))
+            return campaign_fail_key(&reading->reader, value, key, "this arm sets %s on line %d, leave one of the two out",
+                                     settings[i].axis.path, settings[i].value->key_line);
+    (*count)++;
     return 0;
 }
 
@@ -99,28 +126,17 @@ static int read_settings(const struct reading *reading, const struct yaml_value 
     const struct reader *reader = &reading->reader;
     if (mapping && mapping->shape != YAML_SHAPE_MAPPING)
         return campaign_fail(reader, mapping, key, "a mapping of dotted paths is needed: {congestion_control: reno}");
-    int count = (mapping ? mapping->count : 0) + (exec ? 1 : 0);
+    int count = (mapping ? mapping->count : 0) + (exec ? 1 : 0), status = 0;
     struct arm_setting *settings = arena_new_array(reader->arena, struct arm_setting, (size_t)count + 1);
-    for (const struct yaml_value *child = mapping ? mapping->first : NULL; child; child = child->next) {
-        int status = read_setting(reading, child, key, &settings[arm->setting_count]);
-        if (status < 0)
-            return status;
-        for (int i = 0; i < arm->setting_count; i++)
-            if (strcmp(settings[i].axis.path, settings[arm->setting_count].axis.path) == 0)
-                return campaign_fail_key(reader, child, key, "%s is set twice, first on line %d", settings[i].axis.path,
-                                         settings[i].value->key_line);
-        arm->setting_count++;
-    }
-    if (exec) {
+    for (const struct yaml_value *child = mapping ? mapping->first : NULL; child && status == 0; child = child->next)
+        status = add_setting(reading, child, key, settings, &arm->setting_count);
+    if (status == 0 && exec) {
         struct yaml_value *named = arena_copy(reader->arena, exec, sizeof(*exec));
         named->key = "workload.exec";
-        int status = read_setting(reading, named, key, &settings[arm->setting_count]);
-        if (status < 0)
-            return status;
-        arm->setting_count++;
+        status = add_setting(reading, named, key, settings, &arm->setting_count);
     }
     arm->settings = settings;
-    return 0;
+    return status;
 }
 
 static void describe_value(const struct yaml_value *value, struct json *json, const char *key)
