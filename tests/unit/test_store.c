@@ -290,6 +290,13 @@ static void every_column_is_described(void **state)
                       "NOT EXISTS (SELECT 1 FROM pragma_table_info(d.table_name) c WHERE c.name = d.column_name)",
                       NULL);
     assert_asked(fixture, "SELECT count(*) >= 9 FROM sqlite_schema WHERE type = 'view'", 1);
+    /* What the end of a name says of the unit, the description says, too. */
+    assert_asked_text(fixture,
+                      "WITH named (ending, unit) AS (VALUES ('*_unix_ns', 'ns since 1970'), ('*_ns', 'ns'), ('*_bytes', 'bytes'), "
+                      "('*_bps', 'bit/s'), ('*_ratio', 'ratio'), ('*_per_second', 'bytes/s')) "
+                      "SELECT group_concat(d.table_name || '.' || d.column_name) FROM column_doc d WHERE d.unit <> "
+                      "(SELECT n.unit FROM named n WHERE d.column_name GLOB n.ending ORDER BY length(n.ending) DESC LIMIT 1)",
+                      NULL);
 }
 
 static void the_fixed_rows_agree_with_the_program(void **state)
