@@ -186,6 +186,11 @@ coverage: | deps ## line coverage of make check's tests by gcov, one line a sour
 	$(Q)LAGGARD_BUILD=build/coverage tests/run-check
 	$(Q)cd build/coverage && find . -name '*.gcda' -exec gcov -n {} + 2>/dev/null | paste - - - | grep -E "(harness|schemas|netem|agents|results)/"
 
+.PHONY: pages
+pages: all ## write anew what docs/ have from the program: fields (laggard-campaign.5), answers, queries by name and columns (sql.md)
+	$(Q)LAGGARD_BUILD=$(B) tests/check-man --update
+	$(Q)LAGGARD_BUILD=$(B) tests/check-sql --update
+
 .PHONY: tidy format
 tidy: ## clang-tidy and cppcheck over all sources (uses what is installed)
 	$(Q)tests/run-tidy
