@@ -23,18 +23,19 @@ finished() { # finished WHAT
         "finished 0" "$1: every trial is finished, every sum exact"
 }
 
-# 1. A rate that falls to a tenth in the middle: rounds take ten times as long from there on. 200 KB are 16 ms at 100 Mbit/s.
+# 1. A rate that falls to a tenth in the middle: rounds take ten times as long from there on. 200 KB are 16 ms at 100 Mbit/s. On a busy host the
+# controller hears of round 10 some rounds late: what counts is the round in which the rate fell.
 rates='topology: {link: {rate: 100mbit}}
 warmup_rounds: 2
 events: [{round: 10, do: set, link: w0-router, to: {rate: 10mbit}}]'
-try rates "$head
+try rates "$(echo "$head" | sed 's/rounds: 20/rounds: 40/')
 $rates"
 finished "a rate that falls"
 is "$(query "$db" "SELECT DISTINCT engine FROM links")" none "a rate alone needs no engine"
-is "$(query "$db" "SELECT kind, event, link_name, coalesce(direction, 'both'), rate_bps, down, asked_ns > 0, late_ns > 0, round IN (11, 12) FROM events")" \
+is "$(query "$db" "SELECT kind, event, link_name, coalesce(direction, 'both'), rate_bps, down, asked_ns > 0, late_ns > 0, round >= 11 FROM events")" \
     "set 0 w0-router both 10000000 0 1 1 1" "one row says what changed, and when"
-is "$(query "$db" "SELECT (SELECT min(round_time_ns) FROM rounds WHERE round > 13) > 4 * (SELECT avg(round_time_ns) FROM rounds WHERE round BETWEEN 3 AND 10)")" 1 \
-    "rounds take several times as long from there on"
+is "$(query "$db" "SELECT (SELECT min(round_time_ns) FROM rounds r WHERE r.round > e.round + 1) > 4 * (SELECT min(round_time_ns) FROM rounds r WHERE r.round BETWEEN 3 AND e.round - 1) FROM events e")" 1 \
+    "rounds take several times as long from there on" "$(query "$db" "SELECT round, round_time_ns FROM rounds; SELECT round FROM events")"
 is "$(query "$db" "SELECT abs(e.asked_ns - h.held_ns) < 1000000 FROM event e, round_held h WHERE h.node = 0 AND h.round = 11")" 1 \
     "it was due when node 0 held the model of the round in front of it"
 like "$(query "$db" "SELECT text FROM event")" "^event 0, before round 10: link w0-router becomes {rate: 10mbit}; .* late$" "in a sentence"
@@ -61,25 +62,27 @@ is "$(query "$db" "SELECT group_concat(step || ' ' || down || ' ' || (asked_ns /
 is "$(query "$db" "SELECT sum(lost_count) > 0, sum(unasked_drop_count) FROM links WHERE link = 1")" "1 0" "what a cut drops was asked for"
 is "$(query "$db" "SELECT kind, at_ns IS NULL, asked_ns FROM events WHERE event = 1")" "down 1 36000000000000" "what did not come to pass is said too"
 
-# 3. A partition that heals: nothing gets across meanwhile.
+# 3. A partition that heals: nothing gets across meanwhile. One round may end on what had got across before, however late a busy host does that; the
+# next one has to wait. So one of the two takes half of the partition's time or more.
 try parted "$head
 topology: {link: {rate: 100mbit}}
 events: [{at: 100ms, do: partition, nodes: [w0]}, {at: 400ms, do: heal}]"
 finished "a partition that heals"
-is "$(query "$db" "SELECT count(*) FROM rounds, (SELECT max(at_ns) FILTER (WHERE kind = 'partition') AS cut, max(asked_ns) FILTER (WHERE kind = 'heal') AS healed FROM event) WHERE end_ns BETWEEN cut + 20000000 AND healed")" 0 \
-    "no round ends while the two are apart"
-is "$(query "$db" "SELECT max(round_time_ns) > 250000000 FROM rounds")" 1 "one round waits for the heal"
+is "$(query "$db" "SELECT count(*) <= 1 FROM rounds, (SELECT max(at_ns) FILTER (WHERE kind = 'partition') AS cut, max(asked_ns) FILTER (WHERE kind = 'heal') AS healed FROM event) WHERE end_ns BETWEEN cut AND healed")" 1 \
+    "at most one round ends while the two are apart"
+is "$(query "$db" "SELECT (SELECT max(round_time_ns) FROM rounds) >= (max(asked_ns) FILTER (WHERE kind = 'heal') - max(at_ns) FILTER (WHERE kind = 'partition')) / 2 FROM event")" 1 \
+    "one round waits for the heal"
 
-# 4. A pause in the middle of a compute time of 100 ms: this node's takes as long as the pause, at least, and nobody else's.
+# 4. A pause in the middle of a compute time of a second: this node's takes as long as the pause, at least, and nobody else's.
 pause='topology: {link: {rate: 100mbit}}
-compute: {time: {distribution: constant, value: 100ms}}
-events: [{at: 150ms, do: pause, node: w1, for: 400ms}]'
-try pause "$(echo "$head" | sed 's/rounds: 20/rounds: 4/; s/200KB/4KB/')
+compute: {time: {distribution: constant, value: 1s}}
+events: [{at: 500ms, do: pause, node: w1, for: 2s}]'
+try pause "$(echo "$head" | sed 's/rounds: 20/rounds: 2/; s/200KB/4KB/')
 $pause"
 finished "a pause"
-is "$(query "$db" "SELECT node_name, count(*), min(duration_ns) >= 400000000 FROM spans WHERE kind = 'compute' AND duration_ns > 350000000 GROUP BY node_name")" \
+is "$(query "$db" "SELECT node_name, count(*), min(duration_ns) >= 2000000000 FROM spans WHERE kind = 'compute' AND duration_ns > 1900000000 GROUP BY node_name")" \
     "w1 1 1" "the paused node's compute takes as long as the pause, nobody else's"
-is "$(query "$db" "SELECT group_concat(step || ' ' || node_name, ', '), max(at_ns) - min(at_ns) >= 400000000 FROM events")" "0 w1, 1 w1 1" "its end comes when it has lasted so long"
+is "$(query "$db" "SELECT group_concat(step || ' ' || node_name, ', '), max(at_ns) - min(at_ns) >= 2000000000 FROM events")" "0 w1, 1 w1 1" "its end comes when it has lasted so long"
 is "$(query "$db" "SELECT coalesce(fidelity_reason, '') LIKE '%took longer than the drawn%' FROM trials")" 0 "it is no doubt about the host"
 
 # 5. A crash fails its trial with a reason that names the event; the campaign goes on.

@@ -69,8 +69,8 @@ static uint32_t dropped_by(int fd)
     return memory[SK_MEMINFO_DROPS];
 }
 
-/* What has arrived paces what is sent: a host that has no time for the relay makes the stream longer, not thinner. A corrupted number can
- * seem higher than any that was sent; its checksum is wrong then, and no socket shows it. */
+/* What has arrived paces what is sent: a host that has no time for the relay makes the stream longer, not thinner. A corrupted
+ * number can seem higher than any that was sent; its checksum is wrong then, and no socket shows it. */
 static void wait_for_arrivals(const struct receiver *receiver, uint32_t sent)
 {
     int64_t give_up = clock_now_ns() + PATIENCE_MS * NS_PER_MS;

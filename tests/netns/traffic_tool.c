@@ -3,7 +3,7 @@
  *     traffic_tool [-n HOSTS] [-r RATE] [-d DELAY] [-q QUEUE] [-e ENGINE] [-c CONGESTION_CONTROL] [-s SEED] [-t TIME] FLOW...
  *
  * A flow is FROM,TO,RATE,TRANSPORT[,PACKET[,ON,OFF[,SPREAD[,START,STOP]]]]; FROM and TO are places by number, the router being the
- * last. The flows run for TIME (1s). */
+ * last. The flows run for TIME (1s), and for as long as the host is late to end them: `ran_ms` has both. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@
 
 enum { FLOWS_MOST = 64 };
 #define LEAD_NS (20 * NS_PER_MS)
-#define SETTLE_NS (300 * NS_PER_MS) /* for what is under way at the end */
+#define SETTLE_NS (3 * NS_PER_S) /* for what is under way at the end: so long until it counts as lost */
+#define LOOK_AGAIN_NS (10 * NS_PER_MS)
 
 struct request {
     const char *engine_name;
@@ -148,6 +149,21 @@ static double processor_seconds(void)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
+static bool all_arrived(const struct request *request, const struct traffic_counters *counters)
+{
+    for (int i = 0; i < request->flow_count; i++)
+        if (counters[i].received_bytes < counters[i].sent_bytes)
+            return false;
+    return true;
+}
+
+static void await_arrivals(const struct request *request, struct fabric *fabric)
+{
+    int64_t give_up_ns = clock_now_ns() + SETTLE_NS;
+    while (!all_arrived(request, fabric_traffic(fabric)) && clock_now_ns() < give_up_ns)
+        clock_sleep_until(clock_now_ns() + LOOK_AGAIN_NS);
+}
+
 static void print_flows(const struct request *request, const struct traffic_counters *counters)
 {
     for (int i = 0; i < request->flow_count; i++) {
@@ -181,9 +197,11 @@ static int run(const struct request *request, struct err *err)
     code = fabric_traffic_stop(fabric, err);
     if (code < 0)
         return code;
+    int64_t ran_ns = clock_now_ns() - start_ns;
     double processor = processor_seconds() - processor_before;
-    clock_sleep_until(clock_now_ns() + SETTLE_NS);
+    await_arrivals(request, fabric);
     print_flows(request, fabric_traffic(fabric));
+    printf("ran_ms %.1f\n", (double)ran_ns / 1e6);
     printf("processor_share %.4f\n", processor * 1e9 / (double)request->time_ns);
     int program;
     struct process_exit how;
