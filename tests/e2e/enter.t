@@ -18,16 +18,19 @@ cd "$SCRATCH" || exit 1
 before=$(leftovers)
 networks=""
 
+await() { # await COMMAND...: until it is true, half a minute at most
+    tries=0
+    until "$@" || [ $tries -ge 300 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
 hold() { # hold OUTPUT: a network in the background, its process in $held
     : > "$1"
     "$LAGGARD" exec net.yaml >> "$1" 2>&1 &
     held=$!
     networks="$networks $held"
-    tries=0
-    until grep -q 'stands until' "$1" || [ $tries -ge 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    await grep -q 'stands until' "$1"
 }
 out=$("$LAGGARD" enter w0 -- true 2>&1)
 is "$?" 2 "no network: refused" "$out"
@@ -50,27 +53,34 @@ is $? 137 "128 and the signal"
 is "$("$LAGGARD" enter w0 -- sh -c 'echo "$*"' x '*' '$HOME' 'a  b')" '* $HOME a  b' "after -- words mean nothing but themselves"
 is "$("$LAGGARD" enter w0 ' echo $LAGGARD_NODE' '"a  b"')" "w0 a  b" "a word with blanks is rsh's: a shell on the node reads it"
 is "$("$LAGGARD" enter --rsh w0 echo '$LAGGARD_NODE' '"a  b"')" "w0 a  b" "so are all with --rsh"
+sleeping() { # sleeping NODE [OPTIONS]: how many programs of that name it runs
+    node=$1
+    shift
+    "$LAGGARD" enter "$@" "$node" -- ps -eo comm= | grep -c sleep
+}
+sleep_on() { # sleep_on COUNT NODE [OPTIONS]
+    count=$1
+    shift
+    [ "$(sleeping "$@")" = "$count" ]
+}
 "$LAGGARD" enter w2 -- sleep 1000 &
 asker=$!
-sleep 0.3
+await sleep_on 1 w2
 is "$("$LAGGARD" enter w2 -- ps -eo comm= | sort | tr '\n' ' ')" "laggard-init ps sleep " "programs of a node see each other"
-is "$("$LAGGARD" enter w1 -- ps -eo comm= | grep -c sleep)" 0 "and not those of another"
+is "$(sleeping w1)" 0 "and not those of another"
 kill -KILL $asker
 wait $asker 2>/dev/null
-sleep 0.3
-is "$("$LAGGARD" enter w2 -- ps -eo comm= | grep -c sleep)" 0 "an asker who is killed leaves no program"
+await sleep_on 0 w2
+is "$(sleeping w2)" 0 "an asker who is killed leaves no program"
 "$LAGGARD" enter w2 -- sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done' > ready 2>/dev/null &
 asker=$!
-tries=0
-until grep -q ready ready || [ $tries -ge 300 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+await grep -q ready ready
 kill -TERM $asker
 wait $asker
 is $? 9 "signals are passed on, and the program decides"
 "$LAGGARD" enter w2 -- sh -c '(setsid sleep 1000 >/dev/null 2>&1 </dev/null &)'
-is "$("$LAGGARD" enter w2 -- ps -eo comm= | grep -c sleep)" 1 "a daemon stays on its node"
+await sleep_on 1 w2
+is "$(sleeping w2)" 1 "a daemon stays on its node"
 
 # from a node
 is "$("$LAGGARD" enter w0 -- "$LAGGARD" enter w1 -- sh -c 'hostname; echo "$LAGGARD_RANK"; grep CapEff /proc/self/status')" "w1
@@ -125,13 +135,6 @@ until [ "$(stty -g)" = "$(cat before)" ] || [ $tries -ge 100 ]; do
 done
 stty -g > after
 S
-await() { # await COMMAND...: until it is true, half a minute at most
-    tries=0
-    until "$@" || [ $tries -ge 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-}
 for command in "enter w1" "exec net.yaml -q --node w2"; do
     rm -f after
     : > out
@@ -153,8 +156,8 @@ hold second
 out=$("$LAGGARD" enter w0 -- true 2>&1)
 is "$?" 2 "two networks: which one?"
 like "$out" "several networks .* --of: ($first|$held) \(laggard exec net\.yaml\), ($first|$held) \(laggard exec net\.yaml\)\$" "both are listed"
-is "$("$LAGGARD" enter --of "$first" w2 -- ps -eo comm= | grep -c sleep)" 1 "--of: the first"
-is "$("$LAGGARD" enter --of "$held" w2 -- ps -eo comm= | grep -c sleep)" 0 "--of: the second"
+is "$(sleeping w2 --of "$first")" 1 "--of: the first"
+is "$(sleeping w2 --of "$held")" 0 "--of: the second"
 is "$("$LAGGARD" enter --of "$held" w1 -- "$LAGGARD" enter w0 -- sh -c 'echo "$LAGGARD_ENTER"')" "laggard/enter/$(id -u)/$held" "from a node it is always the node's own"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     cp "$LAGGARD" "$SCRATCH/laggard-of-another" && chmod 755 "$SCRATCH/laggard-of-another"
@@ -174,7 +177,7 @@ P
 fi
 "$LAGGARD" enter --of "$held" w0 -- sleep 1000 > out 2>&1 &
 asker=$!
-sleep 0.5
+await sleep_on 1 w0 --of "$held"
 kill -KILL "$held"
 wait $asker
 is "$? $(cat out)" "4 laggard: error: the network has ended, and the program with it" "the network's end ends it, with a sentence"

@@ -78,12 +78,12 @@ like "$out" '^laggard: error: node w0: cannot start \./script: exec failed \(.*#
 is "$(settles_to "$before")" "$before" "nothing is left"
 
 # signals
-hold() { # hold ARGUMENTS...: in the background, until it says or shows "ready"
+hold() { # hold ARGUMENTS...: in the background, until each of its three nodes says "ready", or it says that it stands
     : > out
     "$LAGGARD" exec net.yaml "$@" >> out 2>&1 &
     pid=$!
     tries=0
-    until grep -qE 'ready|stands until' out || [ $tries -ge 300 ]; do
+    until [ "$(grep -c 'ready$' out)" = 3 ] || grep -q 'stands until' out || [ $tries -ge 300 ]; do
         sleep 0.1
         tries=$((tries + 1))
     done

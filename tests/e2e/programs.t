@@ -89,8 +89,9 @@ is "$(ask report "SELECT round, warmup, end_ns = (SELECT max(held_ns) FROM round
 is "$(ask report "SELECT node_name, kind, round, moved_bytes, duration_ns FROM spans WHERE scheme = 'exec'")" "w1 compute 3 4096 20000000" \
     "spans are stored"
 script leader <<'S'
-[ "$LAGGARD_RANK" = 1 ] || exit 0
-sleep 1 # what was over before all programs were started counts as then
+[ "$LAGGARD_RANK" = 1 ] || { touch "$0.started" && exit 0; }
+until [ -e "$0.started" ]; do sleep 0.01; done
+sleep 1 # what was over before the controller knew all programs to be started counts as then
 now=$(perl -MTime::HiRes=clock_gettime,CLOCK_MONOTONIC -e 'printf "%d", 1e9 * clock_gettime(CLOCK_MONOTONIC)')
 for round in 0 1 2; do
     echo "round $round $((now - 2000000 + 1000000 * round))" >&$LAGGARD_REPORT

@@ -42,8 +42,8 @@ workers: 2
 Y
 out=$("$LAGGARD" run "$SCRATCH/jumbo.yaml" --db "$SCRATCH/jumbo.db" --quiet 2>&1)
 ok $? "frames of 9,014 bytes pass a slow link" "$out"
-is "$(query "$SCRATCH/jumbo.db" "SELECT DISTINCT read_back_burst_bytes > 9014, measured_goodput_bps > 9e6 FROM links")" "1 1" \
-    "its burst holds such a frame, and it has its rate"
+is "$(query "$SCRATCH/jumbo.db" "SELECT DISTINCT read_back_burst_bytes > 9014, measured_goodput_bps > 5e6 FROM links")" "1 1" \
+    "its burst holds such a frame, and they pass faster than one by one"
 
 # Drops at high rate times delay: nothing is lost that nobody asked to lose.
 if [ $relay = yes ]; then
@@ -98,7 +98,7 @@ w1-router forward 0 0
 w1-router backward 0 0
 w2-router forward 20 20
 w2-router backward 0 0" "0 in one direction, and 0 for one node"
-    is "$(query "$SCRATCH/zero.db" "SELECT count(*) FROM links WHERE asked_delay_ns = 0 AND measured_delay_mean_ns > 10e6")" 0 "and as measured"
+    is "$(query "$SCRATCH/zero.db" "SELECT count(*) FROM links WHERE asked_delay_ns = 0 AND measured_delay_minimum_ns > 10e6")" 0 "and as measured"
 else
     skip "no TAP devices: no relay"
 fi
