@@ -20,6 +20,21 @@ void log_set_prefix(const char *prefix)
     line_prefix = prefix;
 }
 
+/* A name or a file's bytes inside a message cannot end its line or command a terminal: control characters, also the two-byte ones
+ * (U+0080 to U+009F), become question marks, and what only parts words a blank. */
+static void make_one_line(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i], next = i + 1 < length ? (unsigned char)text[i + 1] : 0;
+        if (byte == '\n' || byte == '\t')
+            text[i] = ' ';
+        else if (byte < 0x20 || byte == 0x7f)
+            text[i] = '?';
+        else if (byte == 0xc2 && next >= 0x80 && next < 0xa0)
+            text[i] = text[i + 1] = '?';
+    }
+}
+
 void log_message(enum log_level level, const char *format, ...)
 {
     static const char *const labels[] = {[LOG_ERROR] = "error: ", [LOG_WARNING] = "warning: ", [LOG_DEBUG] = "debug: "};
@@ -36,6 +51,7 @@ void log_message(enum log_level level, const char *format, ...)
     va_end(arguments);
     if (body > 0)
         length = (size_t)body < room - length ? length + (size_t)body : room - 1;
+    make_one_line(line, length);
     line[length++] = '\n';
     for (size_t written = 0; written < length;) {
         ssize_t count = write(STDERR_FILENO, line + written, length - written);

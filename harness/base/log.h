@@ -7,6 +7,7 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_DEBUG };
 
 void log_set_level(enum log_level level); /* default LOG_WARNING */
 void log_set_prefix(const char *prefix);  /* "laggard" or "laggard-agent w3"; kept by reference */
+/* One line, whatever the arguments hold: control characters are replaced. */
 void log_message(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define log_error(...) log_message(LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)

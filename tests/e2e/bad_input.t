@@ -73,6 +73,8 @@ if [ -c /dev/full ]; then
 fi
 is "$(cd "$OLDPWD" && leftovers)" "$before" "no namespace, no process"
 
+# A newline, an escape sequence and a control character of two bytes (U+009B) in what was asked for: one line, and nothing for the terminal.
+refused "a name that would command the terminal" 2 "^laggard: error: .*'no file\?\[31m\?\?.yaml'" run "$(printf 'no\nfile\033[31m\302\233.yaml')"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     # The checkout may lie where an ordinary user cannot look.
     mkdir programs && cp "$LAGGARD" "$LAGGARD-agent" programs/ && chmod 755 programs programs/*
