@@ -21,7 +21,7 @@
 #include "netem/topology.h"
 
 struct plan_options {
-    bool json, paths;
+    bool json, paths, seed_given;
     int world; /* of campaign_world_choices; -1: not given */
     uint64_t seed;
 };
@@ -40,10 +40,9 @@ static const struct option_row plan_rows[] = {
     {.name = "seed",
      .type = OPTION_UNSIGNED,
      .offset = offsetof(struct plan_options, seed),
+     .given = offsetof(struct plan_options, seed_given),
      .value_name = "N",
-     .help = "in place of the file's seed",
-     .minimum = 0,
-     .maximum = INT64_MAX},
+     .help = "in place of the file's seed"},
     {0},
 };
 static const struct option_table plan_table = {
@@ -372,14 +371,14 @@ static void print_paths(const struct plan *plan, const struct cell_forecast *for
 int cmd_plan(int argc, char **argv, struct err *err)
 {
     cleanup(arena_cleanup) struct arena *arena = arena_new();
-    struct plan_options options = {.world = -1, .seed = UINT64_MAX};
+    struct plan_options options = {.world = -1};
     int files;
     int result = options_parse(&plan_table, argc, argv, &options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     struct plan plan;
     const struct campaign_overrides overrides = {
-        .seed = options.seed != UINT64_MAX ? &options.seed : NULL,
+        .seed = options.seed_given ? &options.seed : NULL,
         .world = options.world >= 0 ? campaign_world_choices[options.world] : NULL,
     };
     result = campaign_load(argv[0], &overrides, arena, &plan, err);

@@ -50,10 +50,9 @@ static const struct option_row run_rows[] = {
     {.name = "seed",
      .type = OPTION_UNSIGNED,
      .offset = offsetof(struct run_options, seed),
+     .given = offsetof(struct run_options, seed_given),
      .value_name = "N",
-     .help = "in place of the file's seed",
-     .minimum = 0,
-     .maximum = INT64_MAX},
+     .help = "in place of the file's seed"},
     {.name = "only",
      .type = OPTION_STRING,
      .offset = offsetof(struct run_options, only),
@@ -363,7 +362,7 @@ static int say_nothing_flagged(const struct run *run)
 int cmd_run(int argc, char **argv, struct err *err)
 {
     cleanup(run_clean) struct run run = {.arena = arena_new(), .dataset_fd = -1, .signal_fd = -1};
-    run.options = (struct run_options){.world = NOT_GIVEN, .engine = NOT_GIVEN, .seed = UINT64_MAX};
+    run.options = (struct run_options){.world = NOT_GIVEN, .engine = NOT_GIVEN};
     char **kept_argv = arena_copy(run.arena, argv, sizeof(*argv) * (size_t)(argc + 1)); /* options_parse() permutes argv */
     int files;
     int result = options_parse(&run_table, argc, argv, &run.options, &files, err);
@@ -371,7 +370,7 @@ int cmd_run(int argc, char **argv, struct err *err)
         return result < 0 ? result : 0;
     host_limits_raise();
     const struct campaign_overrides overrides = {
-        .seed = run.options.seed != UINT64_MAX ? &run.options.seed : NULL,
+        .seed = run.options.seed_given ? &run.options.seed : NULL,
         .world = run.options.world != NOT_GIVEN ? campaign_world_choices[run.options.world] : NULL,
     };
     result = campaign_load(argv[0], &overrides, run.arena, &run.plan, err);

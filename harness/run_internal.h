@@ -22,7 +22,7 @@ struct run_options {
     int world, engine, color;
     uint64_t seed;
     int64_t max_time_ns;
-    bool json, quiet, confirm;
+    bool json, quiet, confirm, seed_given;
 };
 enum { NOT_GIVEN = -1 };
 

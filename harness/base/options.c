@@ -143,6 +143,8 @@ static int parse_value(const struct option_row *row, const char *argument, struc
 static void store_value(const struct value *value, char *target)
 {
     char *place = target + value->row->offset;
+    if (value->row->given)
+        *(bool *)(target + value->row->given) = true;
     switch (value->row->type) {
     case OPTION_FLAG:
         *(bool *)place = true;

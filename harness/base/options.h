@@ -28,6 +28,7 @@ struct option_row {
     const char *help;
     int64_t minimum, maximum;   /* both 0: no limit (a time is then not negative) */
     const char *const *choices; /* NULL-terminated */
+    size_t given; /* into the target: a bool that says that the option was there, where every value may be asked; 0: none */
 };
 /* A command's grammar: `usage` is the line after "laggard NAME " ("FILE [--db DB] ..."). */
 struct option_table {

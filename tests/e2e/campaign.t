@@ -58,6 +58,7 @@ ok $? "a plan is repeatable"
 "$LAGGARD" plan "$SCRATCH/campaign.yaml" --seed 8 > "$SCRATCH/plan3"
 ! cmp -s "$SCRATCH/plan1" "$SCRATCH/plan3"
 ok $? "another seed is another order"
+is "$("$LAGGARD" plan --json "$SCRATCH/campaign.yaml" --seed 18446744073709551615 | jq -r .seed)" 18446744073709551615 "the command line takes every seed that a file takes"
 is "$("$LAGGARD" plan --json "$SCRATCH/campaign.yaml" | jq -c '[(.cells | length), (.trials | length)]')" "[4,8]" "the plan has 4 cells and 8 trials"
 
 # A second campaign goes into the same file.

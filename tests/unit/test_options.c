@@ -16,7 +16,7 @@
 #include "base/options.h"
 
 struct target {
-    bool quiet, json;
+    bool quiet, json, seed_given;
     const char *database;
     int64_t repeats, timeout_ns;
     uint64_t seed;
@@ -45,7 +45,12 @@ static const struct option_row rows[] = {
      .help = "trials a cell",
      .minimum = 1,
      .maximum = 64},
-    {.name = "seed", .type = OPTION_UNSIGNED, .offset = offsetof(struct target, seed), .value_name = "N", .help = "seed"},
+    {.name = "seed",
+     .type = OPTION_UNSIGNED,
+     .offset = offsetof(struct target, seed),
+     .given = offsetof(struct target, seed_given),
+     .value_name = "N",
+     .help = "seed"},
     {.name = "max-time",
      .type = OPTION_TIME,
      .offset = offsetof(struct target, timeout_ns),
@@ -95,7 +100,7 @@ static void every_type_is_read(void **state)
     assert_true(target.quiet && target.json);
     assert_string_equal(target.database, "x.db");
     assert_int_equal(target.repeats, 6);
-    assert_true(target.seed == UINT64_MAX);
+    assert_true(target.seed == UINT64_MAX && target.seed_given);
     assert_true(target.timeout_ns == INT64_C(90000000000));
     assert_int_equal(target.engine, 2);
     assert_int_equal(count, 2);
