@@ -110,14 +110,17 @@ is "$?$(in_size "$SCRATCH/later.db")" "01" "rounds of events count on over the s
 cat > "$SCRATCH/long.yaml" <<'Y'
 name: long
 topology: {link: {rate: 100mbit}}
-workload: {model: synthetic, sizes: [4KiB, 8KiB, 16KiB], rounds: 100}
+workload: {model: synthetic, sizes: [4KiB, 8KiB, 16KiB], rounds: 200}
 compute: {time: {distribution: constant, value: 10ms}}
 workers: 2
 scheme: ring
 Y
-in_the_second_size() { # waits until the first size's hundred rounds are over, at 10 ms each
-    agent_in_trial w0 >/dev/null
-    sleep 1.6
+in_the_second_size() { # waits, a minute at most, until w0 has received more than the 200 x 4 KiB of the first size and what TCP adds
+    agent=$(agent_in_trial w0) tries=0
+    while [ -d "/proc/$agent" ] && [ $tries -lt 1200 ] && [ "$(awk '/:/ {sum += $2} END {print (sum > 1400000)}' "/proc/$agent/net/dev" 2>/dev/null)" = 0 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
 }
 half_rows() { # half_rows DB: of trials that have not ended well
     query "$1" "SELECT (SELECT count(*) FROM rounds) + (SELECT count(*) FROM spans) + (SELECT count(*) FROM trial_metric) + (SELECT count(*) FROM node_counter), (SELECT count(round_time_mean_ns) + sum(round_count) FROM message_sizes), (SELECT count(*) FROM message_sizes)"
