@@ -1,7 +1,7 @@
 /* part_check.c: parts the hosts of a standing fabric into groups and joins them again, and looks who reaches whom.
  *
  *     part_check none star|ring|mesh */
-#include "tests/netns/change_bench.h"
+#include "tests/netns/change_traffic.h"
 
 static int count_rules(const struct bench *bench, int place)
 {
@@ -97,7 +97,7 @@ static void part(struct bench *bench, enum topology_shape shape, int hosts)
         if (!steps[i].group || steps[i].group[0] == steps[i].group[hosts - 1])
             check(bench, resumes_after_ns(&across) > 0, "%s: the connection from end to end lives", what);
         else
-            check(bench, pump(&across, 200 * NS_PER_MS) == 0, "%s: the connection from end to end stands still", what);
+            check(bench, falls_silent(&across, 200 * NS_PER_MS), "%s: the connection from end to end stands still", what);
         if (!steps[i].group || steps[i].group[0] == steps[i].group[1])
             check(bench, resumes_after_ns(&within) > 0, "%s: the connection to the next host lives", what);
     }
