@@ -25,6 +25,7 @@ int cmd_plot(int argc, char **argv, struct err *err);
 int cmd_merge(int argc, char **argv, struct err *err);
 int cmd_sql(int argc, char **argv, struct err *err);
 int cmd_baselines(int argc, char **argv, struct err *err);
+int cmd_history(int argc, char **argv, struct err *err);
 int cmd_doctor(int argc, char **argv, struct err *err);
 
 #endif

@@ -22,6 +22,7 @@ static const struct command commands[] = {
     {"enter", "run a program on a node of a running network", cmd_enter},
     {"gate", "judge a campaign's thresholds, arm against arm or against a baseline", cmd_gate},
     {"baselines", "set, show, compare and export baselines", cmd_baselines},
+    {"history", "show a metric over many campaigns, and where its level changed", cmd_history},
     {"sql", "ask a database: canned or free queries", cmd_sql},
     {"export", "print a database in the formats of other programs", cmd_export},
     {"report", "write one page with tables and pictures of what a database holds", cmd_report},
