@@ -1,10 +1,10 @@
-/* bench_store.c: how fast spans come into the store, and what they take there: made-up trials of eight workers, 10,000 spans each, as a
- * ring with segments records them, each trial in one transaction with its digest and percentiles.
+/* bench_store.c: how fast spans come into the store, and what they take there: made-up trials of eight workers, 10,000 spans each,
+ * as a ring with segments records them, each trial in one transaction with its digest and percentiles.
  *
  *     bench_store FILE TRIALS
  *
- * Prints a line "SPANS FILL CLOSE FILL-ELAPSED BYTES": spans stored, seconds of processor time until the last trial was committed and
- * of closing, which builds the indexes, seconds that filling took by the clock, bytes of FILE. */
+ * Prints a line "SPANS FILL CLOSE FILL-ELAPSED BYTES": spans stored, seconds of processor time until the last trial was committed
+ * and of closing, which builds the indexes, seconds that filling took by the clock, bytes of FILE. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -56,9 +56,9 @@ static int64_t fill_round(struct content *content, int worker, uint32_t round, i
         content->spans[worker][(int)round * SPANS_A_ROUND + i] = (struct span_record){
             .round = round,
             .kind = kind,
-            .peer = i == 0                ? NO_PEER
+            .peer = i == 0              ? NO_PEER
                     : kind == SPAN_SEND ? (uint32_t)(worker + 1) % WORKERS
-                                          : (uint32_t)(worker + WORKERS - 1) % WORKERS,
+                                        : (uint32_t)(worker + WORKERS - 1) % WORKERS,
             .begin_ns = now,
             .end_ns = now + duration,
             .bytes = i == 0 || kind == SPAN_WAIT ? 0 : 12500,
@@ -125,8 +125,7 @@ static int64_t store_plan(struct store *store, int trials)
     const char *texts[CELLS];
     int64_t campaign_id = 0;
     for (int i = 0; i < CELLS; i++) {
-        cells[i] =
-            (struct cell){.index = i, .label = cell_labels[i], .settings = {.workers = WORKERS, .scheme = {.name = "ring"}}};
+        cells[i] = (struct cell){.index = i, .label = cell_labels[i], .settings = {.workers = WORKERS, .scheme = {.name = "ring"}}};
         texts[i] = "scheme: ring\n";
     }
     const struct plan plan = {
