@@ -2,6 +2,7 @@
 # history.t: TAP. laggard history: a metric over many campaigns of one file, where its level changed, and what is not compared. In the virtual
 # world: the link's rate is in a file beside the campaign's, so that it can change while every setting stays.
 . "$(dirname "$0")/lib.sh"
+page=$PWD/docs/gate.md
 cd "$SCRATCH" || exit 1
 
 cat > nightly.yaml <<'Y'
@@ -121,6 +122,13 @@ query rerun.db "INSERT INTO confirmation VALUES (8, 7)"
 history rerun.db --json
 is "$(jq -c '[.campaigns[].campaign_id]' out.text)" "[1,2,3,4,5,6,7]" "a confirming rerun is left out"
 
+sed '/^repeats:/a arms: [{name: a}, {name: b, settings: {compute.time.mu: 1.8}}]' nightly.yaml > arms.yaml
+for seed in 1 2; do run 100 $seed arms.db arms.yaml; done
+history arms.db --json
+is "$(jq -c '[.series[] | [.arm, .differs, (.points | length)]] | unique' out.text)" '[["a",null,2],["b",null,2]]' "each arm has its own history"
+history arms.db --cell scheme=ring
+is "$(grep -c '^scheme=ring  a    round_time_ns.p50' out.text) $(grep -c '^scheme=ring  b    round_time_ns.p50' out.text)" "2 2" "and the table names arms"
+
 # ---- trials that do not count, and values that are none ----
 cp history.db void.db
 query void.db "UPDATE trial SET fidelity = 'void', fidelity_reason = 'timers were late' WHERE campaign_id = 3"
@@ -157,6 +165,19 @@ refused "no campaign" 2 "the database 'bare.db' holds no campaign" bare.db
 head -c 30000 history.db > cut.db
 refused "a truncated file" 3 "cut.db.*(malformed|not a database)" cut.db
 refused "two files" 2 "" early.db late.db
+# ---- the example of docs/gate.md ----
+block() { # block KIND: of the section History; "": what is indented
+    awk -v kind="$1" '/^## / { inside = $0 == "## History" } !inside { next } /^```/ { fence = fence == "" ? substr($0, 4) : ""; next }
+        fence == kind && (kind != "" || sub(/^    /, "")) { print }' "$page"
+}
+mkdir example && cd example || exit 1
+block yaml > nightly.yaml
+PATH=${LAGGARD%/*}:$PATH sh -eu -c "$(block sh)" > out.text 2> err.text
+is "$?$(cat err.text)" 0 "the example of docs/gate.md runs"
+undated() { sed 's/20..-..-.. ..:../DATE/'; }
+is "$(grep -v '^baseline main is set' out.text | undated)" "$(block '' | undated)" "and answers as the page says"
+cd .. || exit 1
+
 sum=$(sha256sum < history.db)
 history history.db
 is "$(ls history.db*) $sum" "history.db $(sha256sum < history.db)" "the database is only read"
