@@ -250,6 +250,16 @@ JOIN trial t USING (trial_id)
 JOIN cell ce USING (cell_id)
 GROUP BY e.trial_id, e.round;
 
+-- A row of each trial that evaluated for every hundredth of accuracy, reached or not.
+CREATE VIEW time_to_accuracy AS
+WITH RECURSIVE target (percent) AS (SELECT 1 UNION ALL SELECT percent + 1 FROM target WHERE percent < 99)
+SELECT l.campaign_id, l.trial, l.cell, l.label, l.scheme, l.workers, l.arm, t.percent / 100.0 AS target_ratio,
+       min(l.round) FILTER (WHERE l.accuracy >= t.percent / 100.0) AS round, min(l.at_ns) FILTER (WHERE l.accuracy >= t.percent / 100.0) AS at_ns,
+       CASE WHEN max(l.accuracy) >= t.percent / 100.0 THEN NULL
+            ELSE 'no evaluated model of this trial was that accurate' END AS reason
+FROM learning_curves l, target t
+GROUP BY l.trial, t.percent;
+
 CREATE VIEW links AS
 SELECT t.campaign_id, l.trial_id AS trial, ce.number AS cell, ce.label, l.link, l.name AS link_name, l.direction, a.name AS from_name,
        b.name AS to_name, l.rate_bps AS asked_rate_bps, l.delay_ns AS asked_delay_ns, l.queue_bytes AS asked_queue_bytes,

@@ -251,6 +251,12 @@ static void rounds_spans_and_curves(void **state)
         fixture,
         "SELECT group_concat(round || ':' || (at_ns / 1000000) || ':' || accuracy, ' ') FROM learning_curves WHERE trial = 2",
         "0:0:0.1 4:169:0.5");
+    assert_asked(fixture, "SELECT count(*) FROM time_to_accuracy WHERE trial = 2", 99);
+    assert_asked_text(fixture,
+                      "SELECT group_concat(target_ratio || ':' || ifnull(round, '') || ':' || ifnull(at_ns / 1000000, '') || ':' "
+                      "|| (reason IS NULL), ' ') FROM (SELECT * FROM time_to_accuracy WHERE trial = 2 AND "
+                      "target_ratio IN (0.1, 0.11, 0.5, 0.51, 0.7) ORDER BY target_ratio)",
+                      "0.1:0:0:1 0.11:4:169:1 0.5:4:169:1 0.51:::0 0.7:::0");
 }
 
 static void links_asked_read_back_and_measured(void **state)
@@ -322,6 +328,7 @@ static void undefined_is_null_with_a_reason(void **state)
     assert_asked(fixture, "SELECT accuracy FROM trials", 0.5);
     assert_asked_text(fixture, "SELECT reason FROM learning_curves WHERE round = 4",
                       "the loss is not a finite number: training diverged");
+    assert_asked(fixture, "SELECT count(*) FROM time_to_accuracy WHERE target_ratio = 0.5 AND round = 4 AND at_ns > 0", 1);
     assert_asked(fixture,
                  "SELECT gradient_mean_ns IS NULL AND idle_gradient_ns = 1200 AND blas IS NULL FROM node_counter WHERE node = 0",
                  1);
