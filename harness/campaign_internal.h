@@ -194,6 +194,9 @@ int matrix_expand(struct reading *reading, const struct cell **cells, int *cell_
 bool matrix_sweeps(const struct reading *reading, const struct campaign_field *field, bool parts_only);
 /* The field, or the part of one, that a list's dotted key names; `key` begins messages. */
 int matrix_find_field(const struct reading *reading, const struct yaml_value *value, const char *key, struct axis *axis);
+/* matrix_part.c: *value, NULL where the field is not set, becomes a copy with the axis's part as the leaf says. */
+int matrix_part_apply(const struct reader *reader, const struct axis *axis, const struct yaml_value *leaf,
+                      const struct yaml_value **value);
 /* campaign_arms.c: the arms under comparison; after matrix_read_axes(). */
 int campaign_read_arms(struct reading *reading, const struct yaml_value *list);
 int campaign_check_arms(const struct reading *reading, const struct yaml_value *list, const struct cell *cells, int cell_count);
