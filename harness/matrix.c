@@ -3,7 +3,6 @@
  * An axis sweeps a field, or a part of a composite value ("scheme.segment", "compute.slow.0.factor"): then every cell's value is a
  * copy of the placed one with that part put in. Values of whole fields are checked once, before any cell exists; parts can only be
  * checked in their cell. The first axis varies slowest. A leaf has one place: in the matrix or outside, never both. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "campaign_internal.h"
 #include "yaml_document.h"
 

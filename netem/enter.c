@@ -21,7 +21,7 @@ int enter_connect(const char *name, int *fd, struct err *err)
     cleanup(close_fd) int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(name);
-    struct ucred owner;
+    struct ucred owner = {0};
     socklen_t owner_bytes = sizeof(owner);
     if (length + 1 > sizeof(address.sun_path))
         return err_set(err, ERR_USAGE, "'%s' is no network's name", name);
@@ -31,7 +31,9 @@ int enter_connect(const char *name, int *fd, struct err *err)
         return err_set_errno(err, errno == ECONNREFUSED ? ERR_USAGE : ERR_HOST, errno,
                              "cannot reach the network %s (has it ended?)", name);
     /* Anybody may take a name. */
-    if (getsockopt(made, SOL_SOCKET, SO_PEERCRED, &owner, &owner_bytes) < 0 || owner.uid != geteuid())
+    if (getsockopt(made, SOL_SOCKET, SO_PEERCRED, &owner, &owner_bytes) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot find out whose the network %s is", name);
+    if (owner.uid != geteuid())
         return err_set(err, ERR_USAGE, "the network %s belongs to another user (number %u)", name, (unsigned)owner.uid);
     *fd = steal_fd(&made);
     return 0;

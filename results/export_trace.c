@@ -113,8 +113,7 @@ static int write_spans(struct sql *sql, struct trace *trace, struct err *err)
 }
 
 /* An arrow from the k-th message that a node sends another one to the k-th that this one receives from it: between two nodes
- * messages keep their order. Where the numbers differ (a node was lost, a message discarded before it was told of), there are none.
- * */
+ * messages keep their order. Where the numbers differ (a node was lost, a message discarded before it was told of) there are none. */
 static int write_flows(struct sql *sql, struct trace *trace, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;

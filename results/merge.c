@@ -3,8 +3,7 @@
  * The source is attached, so that SQL copies from one to the other in one transaction. Every row id of the source that is a key
  * elsewhere gets a new number: what is new is shifted beyond what is there; campaigns and cells that are there already (shards)
  * keep the number they have. The numbers stand in temporary tables, moved_NAME (old, new), and a copy of a table replaces each of
- * its key columns through them. Which columns a table has is asked, not listed, so that a table added to the schema is merged, too.
- * */
+ * its key columns through them. Which columns a table has is asked, not listed: a table added to the schema is merged, too. */
 #include "results/merge.h"
 
 #include <string.h>
@@ -120,8 +119,7 @@ static const char *key_of(const char *column)
     return NULL;
 }
 
-/* Of a row's keys the narrowest says whether the row is there: a trial of a shard is new, although its campaign and cell are not.
- * */
+/* Of a row's keys the narrowest says whether the row is there: a trial of a shard is new, its campaign and cell are not. */
 static bool decides(const char *table, const char *column, const char *key)
 {
     static const char *const by_campaign[] = {"campaign", "arm", "baseline", "confirmation", NULL};
