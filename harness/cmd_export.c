@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -22,6 +23,7 @@ enum export_format {
     EXPORT_CSV,
     EXPORT_JSONL,
     EXPORT_TRACE,
+    EXPORT_TRACE_JSON,
     EXPORT_OPENMETRICS,
     EXPORT_JUNIT,
     EXPORT_BMF,
@@ -30,7 +32,7 @@ enum export_format {
     EXPORT_COUNT
 };
 static const char *const format_names[EXPORT_COUNT + 1] = {
-    "csv", "jsonl", "trace", "openmetrics", "junit", "bmf", "benchmark-action-smaller", "benchmark-action-bigger"};
+    "csv", "jsonl", "trace", "trace-json", "openmetrics", "junit", "bmf", "benchmark-action-smaller", "benchmark-action-bigger"};
 
 struct export_options {
     const char *view, *output, *thresholds;
@@ -44,7 +46,8 @@ static const struct option_row export_rows[] = {
      .offset = offsetof(struct export_options, format),
      .choices = format_names,
      .value_name = "FORMAT",
-     .help = "csv, jsonl, trace, openmetrics, junit, bmf, benchmark-action-smaller or benchmark-action-bigger (default: csv)"},
+     .help = "csv, jsonl, trace, trace-json, openmetrics, junit, bmf, benchmark-action-smaller or benchmark-action-bigger "
+             "(default: csv)"},
     {.name = "view",
      .type = OPTION_STRING,
      .offset = offsetof(struct export_options, view),
@@ -61,7 +64,7 @@ static const struct option_row export_rows[] = {
      .type = OPTION_INTEGER,
      .offset = offsetof(struct export_options, trial),
      .value_name = "N",
-     .help = "trace: this trial (default: the first finished one)",
+     .help = "trace, trace-json: this trial (default: the first finished one)",
      .minimum = 1,
      .maximum = INT64_MAX},
     {.name = "thresholds",
@@ -160,6 +163,11 @@ static int export_gate(const char *db, const struct export_options *options, FIL
     return 0;
 }
 
+static bool is_trace(const struct export_options *options)
+{
+    return options->format == EXPORT_TRACE || options->format == EXPORT_TRACE_JSON;
+}
+
 static int export_to(const char *db, const struct export_options *options, FILE *stream, struct err *err)
 {
     cleanup(sql_cleanup) struct sql *sql = NULL;
@@ -170,8 +178,8 @@ static int export_to(const char *db, const struct export_options *options, FILE 
         result = check_campaign(sql, options->campaign, err);
     if (result < 0)
         return result;
-    if (options->format == EXPORT_TRACE)
-        return export_trace(sql, options->trial, stream, err);
+    if (is_trace(options))
+        return export_trace(sql, options->trial, options->format == EXPORT_TRACE ? TRACE_PERFETTO : TRACE_CHROME, stream, err);
     if (options->format == EXPORT_OPENMETRICS)
         return export_openmetrics(sql, options->campaign, stream, err);
     return export_view(sql, options, stream, err);
@@ -185,13 +193,15 @@ int cmd_export(int argc, char **argv, struct err *err)
     if (result != 0)
         return result < 0 ? result : 0;
     bool views = options.format == EXPORT_CSV || options.format == EXPORT_JSONL;
-    if ((options.view && !views) || (options.trial && options.format != EXPORT_TRACE) ||
-        (options.thresholds && options.format != EXPORT_JUNIT) || (options.campaign && options.format == EXPORT_TRACE))
+    if ((options.view && !views) || (options.trial && !is_trace(&options)) ||
+        (options.thresholds && options.format != EXPORT_JUNIT) || (options.campaign && is_trace(&options)))
         return err_set(err, ERR_USAGE, "export: --format %s takes no --%s", format_names[options.format],
                        options.view && !views                                 ? "view"
-                       : options.trial && options.format != EXPORT_TRACE      ? "trial"
+                       : options.trial && !is_trace(&options)                 ? "trial"
                        : options.thresholds && options.format != EXPORT_JUNIT ? "thresholds"
                                                                               : "campaign: a trial has one");
+    if (!options.output && options.format == EXPORT_TRACE && isatty(STDOUT_FILENO))
+        return err_set(err, ERR_USAGE, "export: a trace is no text for a terminal: name a file with -o, or use a pipe");
     if (!options.output)
         return export_to(argv[0], &options, stdout, err);
     cleanup(output_file_discard) struct output_file file = {0};

@@ -21,6 +21,13 @@ void text_free(struct text *text)
     *text = (struct text){0};
 }
 
+void text_clear(struct text *text)
+{
+    text->length = 0;
+    if (text->bytes)
+        text->bytes[0] = '\0';
+}
+
 /* Makes room for `more` bytes and the NUL. */
 static void reserve(struct text *text, size_t more)
 {

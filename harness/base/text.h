@@ -11,7 +11,8 @@ struct text {
     size_t length, capacity;
 };
 
-void text_free(struct text *text); /* also for cleanup() */
+void text_free(struct text *text);  /* also for cleanup() */
+void text_clear(struct text *text); /* empty, its memory kept for what comes next */
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t length);
 /* Bytes from anywhere as UTF-8 without NUL: what is neither becomes U+FFFD, a byte each. bytes[length] must be there and no

@@ -1,13 +1,13 @@
 #!/bin/sh
 # export.t: TAP. laggard export: each format through a parser, against what the views say; on a campaign of the virtual world.
 . "$(dirname "$0")/lib.sh"
-xsd=$PWD/tests/golden/junit.xsd
+xsd=$PWD/tests/golden/junit.xsd protos=$PWD/tests/golden reader=$PWD/tests/e2e/read-trace.pl
 cd "$SCRATCH" || exit 1
 cat > tiny.yaml <<'Y'
 name: tiny
 world: virtual
 topology: {link: {rate: 100mbit, delay: 1ms}}
-workload: {model: synthetic, size: 10KB, rounds: 5}
+workload: {model: synthetic, size: 200KB, rounds: 5}
 compute.time: {distribution: exponential, mean: 5ms}
 matrix: {scheme: [ps-sync, ring]}
 workers: 3
@@ -34,16 +34,67 @@ is "$(sqlite3 :memory: '.mode csv' '.import out.csv t' "SELECT count(*), sum(rou
 export_to out.csv --output file.csv
 is "$(wc -c < out.csv) $(head -n 1 file.csv | cut -d , -f 1-3)" "0 campaign,campaign_id,trial" "csv: into a file, trials unless told"
 
-# ---- trace ----
-export_to trace.json --format trace --trial 1
-is "$(jq '.traceEvents | type' trace.json)" '"array"' "trace: well-formed"
-is "$(jq '[.traceEvents[] | select(.ph == "X")] | length' trace.json)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 1")" "trace: every span"
-is "$(jq '[.traceEvents[] | select(.ph == "X") | .dur * 1000 | round] | add' trace.json)" "$(query tiny.db "SELECT sum(duration_ns) FROM spans WHERE trial = 1")" "trace: to the nanosecond"
-is "$(jq -r '[.traceEvents[] | select(.name == "process_name") | .args.name] | join(", ")' trace.json)" "$(query tiny.db "SELECT group_concat(name || ' (' || role || ')', ', ') FROM (SELECT * FROM node WHERE trial_id = 1 AND role <> 'router' ORDER BY node)")" "trace: a process a node"
-is "$(jq '[.traceEvents[] | select(.ph == "s").id] == [.traceEvents[] | select(.ph == "f").id]' trace.json)" true "trace: every arrow has two ends"
-is "$(jq '[.traceEvents[] | select(.ph == "s")] | length' trace.json)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 1 AND kind = 'send'")" "trace: an arrow a message"
-is "$(jq '[.traceEvents[] | select(.ph == "s" or .ph == "f")] | group_by(.id) | all(.[]; (map(select(.ph == "s").ts) | first) <= (map(select(.ph == "f").ts) | first))' trace.json)" true "trace: no message comes before it was sent"
-is "$("$LAGGARD" export tiny.db --format trace | jq -c '.traceEvents | length')" "$(jq '.traceEvents | length' trace.json)" "trace: of the first trial unless told"
+# ---- trace in Chrome's JSON ----
+export_to trace.json --format trace-json --trial 1
+is "$(jq '.traceEvents | type' trace.json)" '"array"' "trace-json: well-formed"
+is "$(jq '[.traceEvents[] | select(.ph == "X")] | length' trace.json)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 1")" "trace-json: every span"
+is "$(jq '[.traceEvents[] | select(.ph == "X") | .dur * 1000 | round] | add' trace.json)" "$(query tiny.db "SELECT sum(duration_ns) FROM spans WHERE trial = 1")" "trace-json: to the nanosecond"
+is "$(jq -r '[.traceEvents[] | select(.name == "process_name") | .args.name] | join(", ")' trace.json)" "$(query tiny.db "SELECT group_concat(name || ' (' || role || ')', ', ') FROM (SELECT * FROM node WHERE trial_id = 1 AND role <> 'router' ORDER BY node)")" "trace-json: a process a node"
+is "$(jq '[.traceEvents[] | select(.ph == "s").id | tostring] | sort | . == (unique)' trace.json) $(jq '([.traceEvents[] | select(.ph == "s").id] | sort) == ([.traceEvents[] | select(.ph == "f").id] | sort)' trace.json)" "true true" "trace-json: every arrow has two ends"
+is "$(jq '[.traceEvents[] | select(.ph == "s")] | length' trace.json)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 1 AND kind = 'send'")" "trace-json: an arrow a message"
+is "$(jq '[.traceEvents[] | select(.ph == "s" or .ph == "f")] | group_by(.id) | all(.[]; (map(select(.ph == "s").ts) | first) <= (map(select(.ph == "f").ts) | first))' trace.json)" true "trace-json: no message comes before it was sent"
+is "$(jq '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | all(.[]; sort_by(.ts) | . as $spans | all(range(1; length); $spans[.].ts >= $spans[. - 1].ts + $spans[. - 1].dur - 0.0005))' trace.json)" true "trace-json: no spans overlap on a track"
+is "$("$LAGGARD" export tiny.db --format trace-json | jq -c '.traceEvents | length')" "$(jq '.traceEvents | length' trace.json)" "trace-json: of the first trial unless told"
+
+# ---- trace: Perfetto's packets, read back by Protocol Buffers' own reader ----
+# With what the virtual world does not have: samples, events, bytes that are no UTF-8, flags, and a message of which one end was not told.
+cp tiny.db full.db
+query full.db "
+INSERT INTO counter_sample (trial_id, at_ns, link, direction, node, backlog_bytes, window_maximum_segments) VALUES
+    (1, 1000, 0, 'forward', NULL, 5000, NULL), (1, 2000, 0, 'forward', NULL, 0, NULL), (1, 1000, 0, 'backward', NULL, 7, NULL),
+    (1, 1000, NULL, NULL, 0, NULL, 10), (1, 2000, NULL, NULL, 0, NULL, 3000000000), (1, 2000, NULL, NULL, 1, NULL, 20), (1, 2000, NULL, NULL, 2, NULL, NULL);
+INSERT INTO event (campaign_id, trial_id, at_unix_ns, kind, text, node, at_ns) VALUES
+    (1, 1, 0, 'crash', 'w0 ' || CAST(x'ff' AS TEXT) || ' \"ended\"' || char(10) || 'early', 0, 1500), (1, 1, 0, 'partition', 'two halves', NULL, 1600), (1, 1, 0, 'note', 'no time', NULL, NULL);
+UPDATE span SET flags = 6 WHERE span_id = (SELECT min(span_id) FROM spans WHERE trial = 1 AND kind = 'compute');
+UPDATE span SET end_ns = begin_ns WHERE span_id = (SELECT max(span_id) FROM spans WHERE trial = 1 AND kind = 'compute');
+DELETE FROM span WHERE span_id = (SELECT max(span_id) FROM spans WHERE trial = 1 AND kind = 'receive' AND node_name = 's0' AND peer_name = 'w1')"
+"$LAGGARD" export full.db --format trace -o full.pftrace 2> err.text
+is "$?$(cat err.text)" 0 "trace: into a file"
+rows() { # rows SQL: over what the reader found, with the database as `full`
+    sqlite3 -noheader -separator ' ' rows.db "ATTACH 'full.db' AS full" "$1"
+}
+if command -v protoc > /dev/null; then
+    protoc "--proto_path=$protos" --decode=perfetto.protos.Trace trace.proto < full.pftrace 2> err.text | perl "$reader" > rows.text
+    is "$(cat err.text)$(grep '^bad' rows.text)" "" "trace: decodes, every begin has an end, and nothing overlaps on a track"
+    for kind in slice counter event; do
+        grep "^$kind" rows.text > $kind.text
+    done
+    sqlite3 rows.db "CREATE TABLE slice (row, process TEXT, track TEXT, begin_ns INTEGER, end_ns INTEGER, name TEXT, round INTEGER, bytes INTEGER, peer TEXT, flags TEXT, sent INTEGER, received INTEGER)" \
+        "CREATE TABLE counter (row, process TEXT, name TEXT, unit TEXT, at_ns INTEGER, value INTEGER)" "CREATE TABLE event (row, process TEXT, track TEXT, at_ns INTEGER, kind TEXT, text TEXT)" \
+        ".mode ascii" '.separator "\t" "\n"' ".import slice.text slice" ".import counter.text counter" ".import event.text event" "UPDATE slice SET sent = nullif(sent, ''), received = nullif(received, '')"
+    ours="SELECT node_name || ' (' || role || ')', kind, begin_ns, end_ns, kind || ' ' || round, round, moved_bytes, coalesce(peer_name, ''), CASE WHEN cancelled AND discarded THEN 'cancelled,discarded' ELSE '' END FROM full.spans WHERE trial = 1"
+    theirs="SELECT process, track, begin_ns, end_ns, name, round, bytes, peer, flags FROM slice"
+    is "$(rows "SELECT count(*) FROM slice")" "$(rows "SELECT count(*) FROM full.spans WHERE trial = 1")" "trace: as many slices as spans"
+    is "$(rows "SELECT * FROM ($ours EXCEPT $theirs) LIMIT 3; SELECT * FROM ($theirs EXCEPT $ours) LIMIT 3")" "" "trace: they are the spans: node, kind, times, round, bytes, peer and flags"
+    is "$(rows "SELECT count(*) > 0 FROM full.span a JOIN full.span b USING (trial_id, node, kind) WHERE trial_id = 1 AND b.span_id <> a.span_id AND b.begin_ns > a.begin_ns AND b.begin_ns < a.end_ns")" 1 "trace: though spans of a node overlap here"
+    messages=$(rows "SELECT count(*) FROM full.spans WHERE trial = 1 AND kind = 'send' AND NOT (node_name = 'w1' AND peer_name = 's0')")
+    is "$(rows "SELECT count(sent), count(received), count(DISTINCT sent), count(DISTINCT received) FROM slice")" "$messages $messages $messages $messages" "trace: an arrow a message; none between nodes where an end is missing"
+    is "$(rows "SELECT count(*) FROM slice a JOIN slice b ON b.received = a.sent WHERE a.track = 'send' AND b.track = 'receive' AND b.process LIKE a.peer || ' %' AND a.process LIKE b.peer || ' %' AND b.bytes = a.bytes AND b.end_ns >= a.begin_ns")" "$messages" "trace: it pairs a send with its receive"
+    is "$(rows "SELECT process, name, unit, at_ns, value FROM counter ORDER BY 1, 2, 4")" "$(printf '%s\n' "router (router) backlog w0-router backward UNIT_SIZE_BYTES 1000 7" "w0 (worker) backlog w0-router forward UNIT_SIZE_BYTES 1000 5000" \
+        "w0 (worker) backlog w0-router forward UNIT_SIZE_BYTES 2000 0" "w0 (worker) congestion window segments 1000 10" "w0 (worker) congestion window segments 2000 3000000000" \
+        "w1 (worker) congestion window segments 2000 20")" "trace: counters, each of its node, with units"
+    is "$(rows "SELECT process, track, at_ns, kind, text FROM event ORDER BY at_ns")" "$(printf '%s\n' "w0 (worker)  1500 crash w0 � \"ended\" early" " events 1600 partition two halves")" "trace: events, of a node and of the trial"
+else
+    ok 0 "# skip protoc is not installed (protobuf-compiler): no trace was decoded"
+fi
+like "$(script -qec "'$LAGGARD' export tiny.db --format trace" /dev/null < /dev/null)" "a trace is no text for a terminal: name a file with -o, or use a pipe" "trace: not onto a terminal"
+# Memory: an export of many spans within less than the trace is long.
+query full.db "INSERT INTO span (trial_id, node, round, kind, peer, flags, begin_ns, end_ns, moved_bytes)
+    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 299999) SELECT 2, i % 4, i / 4, 1, CASE i % 4 WHEN 3 THEN 0 ELSE 3 END, 0, i * 7919 % 300000 * 1000, i * 7919 % 300000 * 1000 + 900, 1000 FROM n"
+for format in trace trace-json; do
+    prlimit --data=16777216 "$LAGGARD" export full.db --format $format --trial 2 -o many.$format 2> err.text
+    is "$?$(cat err.text) $(($(wc -c < many.$format) > 20000000))" "0 1" "$format: 300 thousand spans take no memory of their own"
+done
 
 # ---- OpenMetrics: a family's TYPE, UNIT and HELP in front of its samples, labels escaped, an end ----
 query tiny.db "UPDATE campaign SET name = 'a\"b\\c' || char(10) || 'd' WHERE campaign_id = 2"
@@ -84,12 +135,15 @@ refused "an unknown view" 2 "is no view of 'tiny.db'" tiny.db --view trial
 refused "SQL for a view" 2 "is no view" tiny.db --view 'trials" --'
 refused "an unknown format" 2 "did you mean 'jsonl'" tiny.db --format json
 refused "an option of another format" 2 "format trace takes no --view" tiny.db --format trace --view trials
+refused "a campaign for a trace" 2 "format trace-json takes no --campaign" tiny.db --format trace-json --campaign 1
+for format in trace trace-json; do
+    refused "an unknown trial as $format" 2 "holds no trial 99" tiny.db --format $format --trial 99
+done
 for format in csv jsonl openmetrics bmf; do
     refused "an unknown campaign as $format" 2 "'tiny.db' holds no campaign 99" tiny.db --format $format --campaign 99
 done
 cp tiny.db own.db && sqlite3 own.db "CREATE VIEW own AS SELECT 1 AS one"
 refused "one campaign of a view that knows none" 2 "the view 'own' has no column campaign_id: leave --campaign out" own.db --view own --campaign 1
-refused "an unknown trial" 2 "holds no trial 99" tiny.db --format trace --trial 99
 refused "no database" 2 "there is no database" none.db
 refused "a file that cannot be written" 3 "cannot write 'no/such/file'" tiny.db -o no/such/file
 echo before > kept.csv && chmod 640 kept.csv && ln -s kept.csv link.csv

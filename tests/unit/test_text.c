@@ -32,6 +32,15 @@ static void grows_and_stays_terminated(void **state)
     assert_null(text.bytes);
     text_add_bytes(&text, NULL, 0);
     assert_string_equal(text.bytes, "");
+    size_t capacity = text.capacity;
+    text_clear(&text);
+    assert_string_equal(text.bytes, "");
+    text_add(&text, "c");
+    assert_string_equal(text.bytes, "c");
+    assert_int_equal(text.capacity, capacity);
+    cleanup(text_free) struct text empty = {0};
+    text_clear(&empty);
+    assert_null(empty.bytes);
 }
 
 static void long_formats_fit_at_every_fill_level(void **state)
