@@ -43,7 +43,7 @@ struct trace_counter {
     enum trace_unit unit;
 };
 
-/* One form of traces: begin, then each process, then tracks, each before what is on it, then end. Strings are bytes from anywhere. */
+/* One form of traces: begin, each process, tracks, each before what is on it, and end. Strings are bytes from anywhere. */
 struct trace_form_operations {
     void (*begin)(struct trace_out *out);
     void (*process)(struct trace_out *out, int64_t process, const char *name);
@@ -66,8 +66,8 @@ int64_t trace_lanes_take(struct trace_lanes *lanes, int64_t process, int64_t kin
 int64_t trace_lanes_new_track(struct trace_lanes *lanes); /* one that is no lane */
 
 /* The k-th message that a node sends another one is the k-th that this one receives from it: between two nodes messages keep their
- * order. A pair of nodes with other numbers of them (a node was lost, a message discarded before it was told of), or where a message
- * would come before it was sent, has no arrows. */
+ * order. A pair of nodes has no arrows where these numbers differ (a node was lost, a message discarded before it was told of) or a
+ * message would come before it was sent. */
 struct trace_messages;
 int trace_messages_read(struct sql *sql, int64_t trial, struct arena *arena, struct trace_messages **messages, struct err *err);
 /* For every span with a peer, in the order in which they begin. */

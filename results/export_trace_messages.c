@@ -1,5 +1,5 @@
-/* results/export_trace_messages.c: numbers of messages that have both ends; see export_trace_internal.h. Sends and receives are read
- * side by side, sorted by sender, receiver and order: what stands beside each other is one message. */
+/* results/export_trace_messages.c: numbers of messages that have both ends; see export_trace_internal.h. Sends and receives are
+ * read side by side, sorted by sender, receiver and order: what stands beside each other is one message. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* results/export_trace_perfetto.c: a trace as Perfetto's TrackEvent packets; see export_trace_internal.h. A file is a message Trace,
- * which is nothing but packets, one after the other.
+/* results/export_trace_perfetto.c: a trace as Perfetto's TrackEvent packets; see export_trace_internal.h. A file is a message
+ * Trace, which is nothing but packets, one after the other.
  *
  *     process       track_descriptor with process: its track has the node's events
  *     track         track_descriptor with the process' as parent; viewers show those of one name as one
