@@ -11,7 +11,7 @@ workload: {model: synthetic, size: 100KB, rounds: 40}
 compute: {time: {distribution: constant, value: 10ms}}
 matrix: {scheme: [ring, ps-sync], workers: [3]}
 repeats: 3
-trial_deadline: 4s
+trial_deadline: 60s
 Y
 before=$(leftovers)
 db=$SCRATCH/faults.db
@@ -89,9 +89,10 @@ wait $controller
 is "$? $(ls "$db" 2>/dev/null)" "143 " "an interruption while messages are measured: exit code 143, no database" "$(cat "$SCRATCH/out")"
 is "$(settles_to "$before")" "$before" "nothing is left"
 
-# 3. An agent that hangs: the trial's deadline ends it.
+# 3. An agent that hangs: the trial's deadline ends it. A host that is too busy for the other trials may end those, too.
 rm -f "$db"
-"$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
+sed 's/^trial_deadline: .*/trial_deadline: 4s/' "$SCRATCH/campaign.yaml" > "$SCRATCH/hung.yaml"
+"$LAGGARD" run "$SCRATCH/hung.yaml" --db "$db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
 controller=$!
 kill -STOP "$(agent_in_trial w2)"
 wait $controller
@@ -126,7 +127,7 @@ wait $controller
 is $? 0 "a relay that dies while links are measured: the campaign runs"
 like "$(cat "$SCRATCH/stderr")" "relay has ended.*once more" "and it is said"
 is "$(query "$db" "SELECT count(*) FROM links WHERE measured_delay_mean_ns IS NULL")" 0 "and the links are measured again"
-sed 's/delay: 1ms/delay: 5s/' "$SCRATCH/campaign.yaml" > "$SCRATCH/slow.yaml"
+sed 's/delay: 1ms/delay: 10s/' "$SCRATCH/campaign.yaml" > "$SCRATCH/slow.yaml"
 "$LAGGARD" run "$SCRATCH/slow.yaml" --db "$SCRATCH/slow.db" --quiet >/dev/null 2>"$SCRATCH/stderr" &
 controller=$!
 await_named laggard-measure >/dev/null
@@ -134,7 +135,7 @@ begun=$(date +%s)
 kill -TERM $controller
 wait $controller
 is $? 143 "interrupted while links are measured: exit code 143"
-like "$(($(date +%s) - begun))" '^[0-4]$' "and at once"
+like "$(($(date +%s) - begun))" '^[0-9]$' "and at once: a packet takes 10 s"
 is "$(settles_to "$before")" "$before" "nothing is left"
 
 # 5. No room: what was stored stays, one sentence says so, and nothing is left. A limit of file size is the same.
