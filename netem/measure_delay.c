@@ -71,20 +71,15 @@ static void receive(struct probes *probes)
 {
     for (;;) {
         struct probe probe = {0};
-        union {
-            char bytes[MEASURE_CONTROL_BYTES];
-            struct cmsghdr aligned;
-        } control;
-        struct iovec piece = {.iov_base = &probe, .iov_len = sizeof(probe)};
-        struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        ssize_t length = recvmsg(probes->target, &message, 0);
-        if (length < 0)
+        int64_t arrived_ns;
+        ssize_t length;
+        if (!measure_receive(probes->target, &probe, sizeof(probe), &arrived_ns, &length))
             return;
         if (length != (ssize_t)sizeof(probe) || probe.magic != PROBE_MAGIC || probe.index >= (uint32_t)probes->sent ||
             probes->seen[probe.index])
             continue;
         probes->seen[probe.index] = true;
-        probes->delay_ns[probes->received++] = measure_stamp_ns(&message, clock_now_ns()) - probe.sent_ns;
+        probes->delay_ns[probes->received++] = arrived_ns - probe.sent_ns;
     }
 }
 

@@ -56,20 +56,15 @@ static void take(struct drift *drift, int direction)
     struct watch *watch = &drift->watches[direction];
     for (;;) {
         struct probe probe = {0};
-        union {
-            char bytes[MEASURE_CONTROL_BYTES];
-            struct cmsghdr aligned;
-        } control;
-        struct iovec piece = {.iov_base = &probe, .iov_len = sizeof(probe)};
-        struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-        ssize_t length = recvmsg(watch->target, &message, 0);
-        if (length < 0)
+        int64_t arrived_ns;
+        ssize_t length;
+        if (!measure_receive(watch->target, &probe, sizeof(probe), &arrived_ns, &length))
             return;
         int window = probe.sent_ns < drift->first_until_ns ? FIRST : probe.sent_ns >= drift->last_from_ns ? LAST : WINDOWS;
         if (length != (ssize_t)sizeof(probe) || probe.magic != PROBE_MAGIC || probe.direction != (uint32_t)direction ||
             window == WINDOWS || watch->count[window] == drift->room)
             continue;
-        watch->delay_ns[window][watch->count[window]++] = measure_stamp_ns(&message, clock_now_ns()) - probe.sent_ns;
+        watch->delay_ns[window][watch->count[window]++] = arrived_ns - probe.sent_ns;
     }
 }
 

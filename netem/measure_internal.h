@@ -4,9 +4,11 @@
 #define LAGGARD_NETEM_MEASURE_INTERNAL_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "schemas/topology.h"
 
@@ -34,6 +36,8 @@ int measure_datagram_sockets(const struct measure_path *path, int *source, int *
 int measure_stamp_arrivals(int fd, struct err *err);
 /* When the kernel received what this message brought, on CLOCK_MONOTONIC; `now_ns` where it does not say. */
 int64_t measure_stamp_ns(struct msghdr *message, int64_t now_ns);
+/* One datagram, of *got bytes, and when the kernel received it. false: there is none. */
+bool measure_receive(int fd, void *bytes, size_t length, int64_t *arrived_ns, ssize_t *got);
 /* How long a link must be idle until tbf's bucket is full again and the kernel's stamps are on. */
 int64_t measure_settle_ns(const struct measure_path *path);
 enum { MEASURE_CONTROL_BYTES = CMSG_SPACE(sizeof(struct timespec)) };

@@ -86,6 +86,21 @@ int64_t measure_stamp_ns(struct msghdr *message, int64_t now_ns)
     return now_ns;
 }
 
+bool measure_receive(int fd, void *bytes, size_t length, int64_t *arrived_ns, ssize_t *got)
+{
+    union {
+        char bytes[MEASURE_CONTROL_BYTES];
+        struct cmsghdr aligned;
+    } control;
+    struct iovec piece = {.iov_base = bytes, .iov_len = length};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    *got = recvmsg(fd, &message, 0);
+    if (*got < 0)
+        return false;
+    *arrived_ns = measure_stamp_ns(&message, clock_now_ns());
+    return true;
+}
+
 int64_t measure_settle_ns(const struct measure_path *path)
 {
     const struct direction *asked = &path->asked;
