@@ -23,12 +23,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agents/collectives/schedule.h"
 #include "agents/compute_time.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
 enum { SIMULATION_SEED = 2009, SIMULATED_DRAWS = 160000, SIMULATED_ROUNDS_MAX = 20000, SIMULATED_ROUNDS_MIN = 100 };
-enum { STAGGERED_PAIRS = 40000, STAGGERED_ROUNDS_MAX = 4000, STAGGERED_ROUNDS_MIN = 20 };
+/* Rounds that are followed, and all their messages. */
+enum { STAGGERED_WARM = 4, STAGGERED_ROUNDS_CONSTANT = 4, STAGGERED_ROUNDS_MIN = 8, STAGGERED_ROUNDS_MAX = 4000 };
+enum { STAGGERED_MESSAGES = 20000, STAGGERED_MESSAGES_MAX = 170000 };
 
 bool predict_begin(const struct scheme_setup *setup, struct prediction *prediction)
 {
@@ -115,46 +118,60 @@ double predict_allreduce_ns(const struct scheme_setup *setup, const struct allre
     networks[WHOLE] = networks[DELAYED];
     networks[WHOLE].reduce_ns_per_byte = setup->reduce_ns_per_byte;
     algorithm->predict_ns(algorithm, networks, NETWORKS, times_ns);
-    parts->bandwidth_ns = times_ns[BYTES];
-    parts->latency_ns = times_ns[DELAYED] - times_ns[BYTES];
+    /* Delays and additions can change whose messages meet, and so make all of it shorter; no part is below 0. */
+    times_ns[DELAYED] = fmin(times_ns[DELAYED], times_ns[WHOLE]);
+    parts->bandwidth_ns = fmin(times_ns[BYTES], times_ns[DELAYED]);
+    parts->latency_ns = times_ns[DELAYED] - parts->bandwidth_ns;
     parts->reduce_ns = times_ns[WHOLE] - times_ns[DELAYED];
     return times_ns[WHOLE];
+}
+
+/* As far as following them takes time: the ring's recurrence is faster than a heap of parts of messages. */
+static double messages_of(const struct allreduce_algorithm *algorithm, const struct allreduce_shape *shape)
+{
+    static const double RING_FASTER = 16;
+    return algorithm->plan ? schedule_messages(algorithm, shape) : 2.0 * shape->size * (shape->size - 1) / RING_FASTER;
 }
 
 double predict_staggered_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
                             const struct allreduce_shape *shape, double together_ns)
 {
+    enum { WARM, WHOLE, NETWORKS };
     const int size = shape->size;
-    int rounds = STAGGERED_PAIRS / (size * size);
-    rounds = rounds > STAGGERED_ROUNDS_MAX ? STAGGERED_ROUNDS_MAX : rounds;
     const bool constant = setup->compute_time->kind == DISTRIBUTION_CONSTANT || setup->compute_time->kind == DISTRIBUTION_MEASURED;
-    if (size == 1 || constant || rounds < STAGGERED_ROUNDS_MIN)
+    const double messages = messages_of(algorithm, shape);
+    const int warm = STAGGERED_WARM, most = constant ? STAGGERED_ROUNDS_CONSTANT : STAGGERED_ROUNDS_MAX;
+    if (size == 1 || messages * STAGGERED_ROUNDS_MIN > STAGGERED_MESSAGES_MAX)
         return together_ns;
-    cleanup(free_pointer) double *clocks_ns = calloc((size_t)size, sizeof(*clocks_ns));
-    if (!clocks_ns)
+    const int rounds = warm + (int)fmin(fmax(STAGGERED_MESSAGES / messages, STAGGERED_ROUNDS_MIN), most);
+    cleanup(free_pointer) double *compute_ns = calloc((size_t)rounds * (size_t)size, sizeof(*compute_ns));
+    if (!compute_ns)
         return together_ns;
-    const struct members far = {.setup = setup, .latency = true};
-    struct allreduce_network network = {.shape = *shape,
-                                        .path = path_of,
-                                        .context = &far,
-                                        .message_ns = setup->message_ns,
-                                        .reduce_ns_per_byte = setup->reduce_ns_per_byte,
-                                        .clocks_ns = clocks_ns};
     struct rng rng = rng_stream(SIMULATION_SEED, 0, RNG_ALL_NODES, RNG_PREDICT);
-    double end_ns = 0, slowest_ns = 0;
+    double slowest_ns = 0;
     for (int round = 0; round < rounds; round++) {
         double slowest = 0;
         for (int worker = 0; worker < size; worker++) {
             double ready = predict_ready_ns(setup, worker, compute_time_sample(setup->compute_time, &rng));
-            clocks_ns[worker] += ready;
+            compute_ns[round * size + worker] = ready;
             slowest = fmax(slowest, ready);
         }
-        slowest_ns += slowest;
-        algorithm->predict_ns(algorithm, &network, 1, &end_ns);
-        if (!isfinite(end_ns))
-            return together_ns;
+        slowest_ns += round < warm ? 0 : slowest;
     }
-    return (end_ns - slowest_ns) / rounds;
+    const struct members far = {.setup = setup, .latency = true};
+    struct allreduce_network networks[NETWORKS] = {{.shape = *shape,
+                                                    .path = path_of,
+                                                    .context = &far,
+                                                    .message_ns = setup->message_ns,
+                                                    .reduce_ns_per_byte = setup->reduce_ns_per_byte,
+                                                    .rounds = warm,
+                                                    .compute_ns = compute_ns}};
+    networks[WHOLE] = networks[WARM];
+    networks[WHOLE].rounds = rounds;
+    double ends_ns[NETWORKS];
+    algorithm->predict_ns(algorithm, networks, NETWORKS, ends_ns);
+    const double mean_ns = (ends_ns[WHOLE] - ends_ns[WARM] - slowest_ns) / (rounds - warm);
+    return isfinite(mean_ns) ? mean_ns : together_ns;
 }
 
 /* ---- one server ---- */

@@ -59,7 +59,9 @@ struct allreduce_network {
     const void *context;
     double message_ns;         /* a rank's messages leave at least this far apart */
     double reduce_ns_per_byte; /* gamma */
-    double *clocks_ns; /* [size], in: when each rank's gradient is ready; out: when it has the result; NULL: all begin at 0 */
+    int rounds;                /* all-reduces one after the other; 0: one */
+    /* [rounds][size]: what each rank's gradient takes, from its own end of the round before on; NULL: nothing */
+    const double *compute_ns;
 };
 
 struct schedule;
@@ -83,8 +85,8 @@ struct allreduce_algorithm {
     uint64_t (*spans)(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank);
     /* Payload of one all-reduce, exact. */
     uint64_t (*sent_bytes)(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank);
-    /* When one all-reduce is over for the last member, in each of several networks of one shape; ns, NAN where memory is short or
-     * the members are too many to work it out. */
+    /* When the last round is over for the last member, in each of several networks of one shape; ns, NAN where memory is short or
+     * the members are too many to work it out. Networks of encoded or low-rank gradients have one round. */
     void (*predict_ns)(const struct allreduce_algorithm *self, const struct allreduce_network *networks, int count,
                        double *times_ns);
     const char *method; /* of that prediction: prediction.h */

@@ -23,7 +23,7 @@
 static bool is_symmetric(const struct allreduce_network *network)
 {
     const int size = network->shape.size;
-    if (network->clocks_ns || network->shape.count % (size_t)size != 0)
+    if (network->compute_ns || network->shape.count % (size_t)size != 0)
         return false;
     struct allreduce_path first = network->path(network->context, 0, 1);
     for (int rank = 1; rank < size; rank++) {
@@ -34,11 +34,11 @@ static bool is_symmetric(const struct allreduce_network *network)
     return true;
 }
 
-static double predict_ns(const struct allreduce_network *network)
+/* When it is over for the last rank. clocks_ns, [2 x size], NULL: all begin at 0. In: when each rank's gradient is there; out: when it
+ * has the sum. Then, in and out, when each rank's link is free. */
+static double follow(const struct allreduce_network *network, double *clocks_ns)
 {
     const int size = network->shape.size;
-    if (size == 1)
-        return 0;
     const struct ring_allreduce_layout layout = ring_allreduce_layout(size, network->shape.count, network->shape.segment_bytes);
     const int ranks = is_symmetric(network) ? 1 : size;
     const size_t segments = layout.segments;
@@ -54,10 +54,11 @@ static double predict_ns(const struct allreduce_network *network)
     for (int rank = 0; rank < ranks; rank++)
         paths[rank] = network->path(network->context, rank, (rank + 1) % size);
     double end = 0;
-    for (int rank = 0; rank < ranks && network->clocks_ns; rank++) {
-        processor_free[rank] = network->clocks_ns[rank];
+    for (int rank = 0; rank < ranks && clocks_ns; rank++) {
+        processor_free[rank] = clocks_ns[rank];
+        link_free[rank] = clocks_ns[size + rank];
         for (size_t segment = 0; segment < segments; segment++)
-            ready[(size_t)rank * segments + segment] = network->clocks_ns[rank];
+            ready[(size_t)rank * segments + segment] = clocks_ns[rank];
     }
     for (int hop = 0; hop < 2 * (size - 1); hop++) {
         for (int rank = 0; rank < ranks; rank++) {
@@ -80,9 +81,28 @@ static double predict_ns(const struct allreduce_network *network)
         ready = next;
         next = swap;
     }
-    if (network->clocks_ns) /* a rank is done when the last segment that it awaits is there and added */
-        memcpy(network->clocks_ns, processor_free, (size_t)ranks * sizeof(*processor_free));
+    if (clocks_ns) { /* a rank is done when the last segment that it awaits is there and added */
+        memcpy(clocks_ns, processor_free, (size_t)ranks * sizeof(*processor_free));
+        memcpy(clocks_ns + size, link_free, (size_t)ranks * sizeof(*link_free));
+    }
     return end;
+}
+
+static double predict_ns(const struct allreduce_network *network)
+{
+    const size_t size = (size_t)network->shape.size;
+    if (size == 1)
+        return 0;
+    if (!network->compute_ns && network->rounds <= 1)
+        return follow(network, NULL);
+    cleanup(free_pointer) double *clocks_ns = calloc(2 * size, sizeof(*clocks_ns));
+    double end_ns = clocks_ns ? 0 : NAN;
+    for (int round = 0; round < network->rounds && isfinite(end_ns); round++) {
+        for (size_t rank = 0; rank < size && network->compute_ns; rank++)
+            clocks_ns[rank] += network->compute_ns[(size_t)round * size + rank];
+        end_ns = follow(network, clocks_ns);
+    }
+    return end_ns;
 }
 
 void ring_allreduce_predict_ns(const struct allreduce_algorithm *self, const struct allreduce_network *networks, int count,

@@ -43,6 +43,8 @@ void schedule_on_sent(struct allreduce *allreduce, const struct buffer *buffer);
 bool schedule_talks(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank, int peer);
 uint64_t schedule_spans(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank);
 uint64_t schedule_sent_bytes(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank);
+/* About how many there are, in a whole all-reduce. */
+double schedule_messages(const struct allreduce_algorithm *self, const struct allreduce_shape *shape);
 void schedule_predict_ns(const struct allreduce_algorithm *self, const struct allreduce_network *networks, int count,
                          double *times_ns);
 

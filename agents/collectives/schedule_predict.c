@@ -1,33 +1,33 @@
 /* agents/collectives/schedule_predict.c: how long the lists of all ranks take together, and what one list amounts to.
  *
- * The model. A message leaves when its operation's turn has come and its rank's link is free; it keeps that link for bytes/B (at
- * least the cost of a message), crosses in one latency, and is there when the receiver's link, which takes one message after the
- * other, has taken its bytes/B too. A rank adds one message after the other, gamma a byte. What becomes ready first goes first. */
+ * The model. A message is ready when its operation's turn has come. What a rank sends to another is one flow, a message after the
+ * other; its flows take turns on its link, a part of a message each, at bytes/B. Messages begin at least the cost of one apart. A
+ * part crosses in one latency and is there when the receiver's link, which takes what comes first first, has taken its bytes/B too.
+ * A rank adds one message after the other, gamma a byte.
+ *
+ * Turns matter where a late rank finds others' messages waiting for it. It then has several of its own to send at once, to several
+ * ranks, and all of them end late; one after the other the first would be there soon and go on its way. Example, recursive doubling
+ * among 4, u = S/B, rank 3 late: it adds what rank 2 sent, and sends to 2 and to 1 at once. Both have it after 2u, and rank 0, which
+ * waits for rank 2, after 3u; with one after the other it would be 2u.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agents/collectives/schedule.h"
+#include "agents/collectives/schedule_predict_internal.h"
 #include "base/cleanup.h"
 
 /* Ranks times the square of what each does: which operation waits for which takes that many looks. */
 static const double PAIRS_MOST = 1e8;
+/* Parts of messages are a 64th of one, and at least what TCP sends before it hears of the first of it, 10 packets. Where there are
+ * too many to follow all are so many times as large. */
+enum { MESSAGE_PARTS = 64, COARSENESS_MOST = 8 /* of segments, which take turns as they are: MESSAGE_PARTS */ };
+static const double PART_BYTES_LEAST = 10 * 1448, PARTS_MOST = 640000;
 
-struct rank_plan {
-    struct schedule schedule;
-    struct schedule_order order;
-    uint32_t *waits;          /* of the order, going down while operations are done */
-    uint32_t *number;         /* of a send: among the messages to the same rank */
-    uint32_t *receives;       /* operations, rank by rank that they come from, in the order of their numbers */
-    uint32_t *receives_begin; /* [size + 1]: where each rank's begin */
-    double *came_ns;          /* of a receive: when its message is there; NAN: not yet */
-    double send_free, receive_free, processor_free;
-    double end; /* of its last operation: what it sends must have left, too */
-};
 struct event {
     double at;
-    int rank;
+    int rank, round;
     uint32_t operation;
-    bool came; /* its message is there; else its turn has come */
+    enum { LINK_FREE, GRADIENT, READY, CAME } kind; /* a part of a send has left; own gradient, operation's turn, message there */
 };
 struct simulation {
     const struct allreduce_network *network;
@@ -35,6 +35,8 @@ struct simulation {
     struct event *heap;
     size_t heap_length, heap_capacity;
     double end;
+    int coarseness; /* of parts */
+    int rounds;
     bool short_of_memory;
 };
 
@@ -42,6 +44,8 @@ static bool sooner(const struct event *a, const struct event *b)
 {
     if (a->at != b->at)
         return a->at < b->at;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
     return a->rank != b->rank ? a->rank < b->rank : a->operation < b->operation;
 }
 
@@ -79,6 +83,28 @@ static struct event pop(struct simulation *simulation)
     return first;
 }
 
+/* Who ends a round begins the next one's gradient. A rank is one round ahead of another at most, which has not contributed yet. */
+static void begin_round(struct simulation *simulation, int rank, int round)
+{
+    struct rank_plan *plan = &simulation->ranks[rank];
+    const struct allreduce_network *network = simulation->network;
+    plan->end += network->compute_ns ? network->compute_ns[(size_t)round * (size_t)network->shape.size + (size_t)rank] : 0;
+    plan->processor_free = plan->end;
+    plan->round = round;
+    plan->operations_left = (uint32_t)plan->schedule.length;
+    for (uint32_t i = 0; i < plan->schedule.length; i++)
+        plan->waits[i] = plan->order.waits[i] + 1; /* and for the gradient */
+    push(simulation, (struct event){.at = plan->end, .rank = rank, .kind = GRADIENT});
+}
+
+static void contribute(struct simulation *simulation, const struct event *event)
+{
+    struct rank_plan *plan = &simulation->ranks[event->rank];
+    for (uint32_t i = 0; i < plan->schedule.length; i++)
+        if (--plan->waits[i] == 0)
+            push(simulation, (struct event){.at = event->at, .rank = event->rank, .operation = i, .kind = READY});
+}
+
 static void finish(struct simulation *simulation, int rank, uint32_t i, double at)
 {
     struct rank_plan *plan = &simulation->ranks[rank];
@@ -86,30 +112,89 @@ static void finish(struct simulation *simulation, int rank, uint32_t i, double a
     plan->end = fmax(plan->end, at);
     for (uint32_t f = plan->order.begin[i]; f < plan->order.begin[i + 1]; f++)
         if (--plan->waits[plan->order.follower[f]] == 0)
-            push(simulation, (struct event){.at = at, .rank = rank, .operation = plan->order.follower[f]});
+            push(simulation, (struct event){.at = at, .rank = rank, .operation = plan->order.follower[f], .kind = READY});
+    if (--plan->operations_left == 0 && plan->round + 1 < simulation->rounds)
+        begin_round(simulation, rank, plan->round + 1);
+}
+
+static uint32_t parts_of(const struct simulation *simulation, size_t floats)
+{
+    const double least = PART_BYTES_LEAST * simulation->coarseness, most = (double)MESSAGE_PARTS / simulation->coarseness;
+    return (uint32_t)fmax(1, fmin((double)floats * sizeof(float) / least, most));
+}
+
+static void wait_for_turn(struct rank_plan *plan, int32_t flow)
+{
+    plan->flows[flow].next = NOTHING;
+    if (plan->turn_first == NOTHING)
+        plan->turn_first = flow;
+    else
+        plan->flows[plan->turn_last].next = flow;
+    plan->turn_last = flow;
+}
+
+/* The link is free: the flow that waited longest sends a part. */
+static void take_turn(struct simulation *simulation, int rank, double now)
+{
+    struct rank_plan *plan = &simulation->ranks[rank];
+    const struct allreduce_network *network = simulation->network;
+    const int32_t i = plan->flows[plan->turn_first].sending;
+    const struct schedule_operation *operation = &plan->schedule.operations[i];
+    struct rank_plan *to = &simulation->ranks[operation->peer];
+    const struct allreduce_path path = network->path(network->context, rank, operation->peer);
+    const uint32_t parts = parts_of(simulation, operation->count);
+    const double part_ns = allreduce_transmission_ns((double)operation->count * sizeof(float) / parts, path.bytes_per_second);
+    double begin = now;
+    plan->turn_first = plan->flows[plan->turn_first].next;
+    if (plan->parts_left[i] == parts) {
+        begin = fmax(now, plan->message_free);
+        plan->message_free = begin + network->message_ns;
+    }
+    to->receive_free = fmax(begin + path.latency_ns, to->receive_free) + part_ns;
+    plan->link_busy = true;
+    plan->parts_left[i]--;
+    push(simulation, (struct event){.at = begin + part_ns, .rank = rank, .operation = (uint32_t)i, .kind = LINK_FREE});
+    if (plan->parts_left[i] == 0)
+        push(simulation, (struct event){.at = to->receive_free,
+                                        .rank = operation->peer,
+                                        .round = plan->round,
+                                        .operation = to->receives[to->receives_begin[rank] + plan->number[i]],
+                                        .kind = CAME});
+}
+
+static void part_left(struct simulation *simulation, const struct event *event)
+{
+    struct rank_plan *plan = &simulation->ranks[event->rank];
+    const uint32_t i = event->operation;
+    struct flow *flow = &plan->flows[plan->flow[i]];
+    const bool whole = plan->parts_left[i] == 0;
+    plan->link_busy = false;
+    if (whole)
+        flow->sending = plan->behind[i];
+    if (flow->sending != NOTHING)
+        wait_for_turn(plan, (int32_t)plan->flow[i]);
+    if (plan->turn_first != NOTHING)
+        take_turn(simulation, event->rank, event->at);
+    if (whole)
+        finish(simulation, event->rank, i, event->at);
 }
 
 static void send(struct simulation *simulation, const struct event *event)
 {
     struct rank_plan *plan = &simulation->ranks[event->rank];
-    const struct schedule_operation *operation = &plan->schedule.operations[event->operation];
-    const struct allreduce_network *network = simulation->network;
-    struct rank_plan *to = &simulation->ranks[operation->peer];
-    if (plan->send_free > event->at) { /* in the order of time, so that receivers' links are taken in that order too */
-        push(simulation, (struct event){.at = plan->send_free, .rank = event->rank, .operation = event->operation});
-        return;
+    const uint32_t i = event->operation;
+    struct flow *flow = &plan->flows[plan->flow[i]];
+    plan->parts_left[i] = parts_of(simulation, plan->schedule.operations[i].count);
+    plan->behind[i] = NOTHING;
+    if (flow->sending != NOTHING) {
+        plan->behind[flow->newest] = (int32_t)i;
+    } else {
+        flow->sending = (int32_t)i;
+        wait_for_turn(plan, (int32_t)plan->flow[i]);
     }
-    struct allreduce_path path = network->path(network->context, event->rank, operation->peer);
-    double bytes_ns = allreduce_transmission_ns((double)operation->count * sizeof(float), path.bytes_per_second);
-    const double begin = event->at;
-    plan->send_free = begin + fmax(bytes_ns, network->message_ns);
-    double there = fmax(begin + path.latency_ns, to->receive_free) + bytes_ns;
-    to->receive_free = there;
-    finish(simulation, event->rank, event->operation, begin + bytes_ns);
-    push(simulation, (struct event){.at = there,
-                                    .rank = operation->peer,
-                                    .operation = to->receives[to->receives_begin[event->rank] + plan->number[event->operation]],
-                                    .came = true});
+    flow->newest = (int32_t)i;
+    if (!plan->link_busy)
+        take_turn(simulation, event->rank, event->at);
 }
 
 static void add_if_both(struct simulation *simulation, const struct event *event)
@@ -117,9 +202,13 @@ static void add_if_both(struct simulation *simulation, const struct event *event
     struct rank_plan *plan = &simulation->ranks[event->rank];
     const uint32_t i = event->operation;
     const struct schedule_operation *operation = &plan->schedule.operations[i];
-    if (event->came)
-        plan->came_ns[i] = event->at;
-    if (operation->action != SCHEDULE_OWN && (isnan(plan->came_ns[i]) || plan->waits[i] > 0))
+    if (event->kind == CAME) {
+        plan->came_ns[event->round % 2][i] = event->at;
+        if (event->round > plan->round)
+            return;
+    }
+    double *came_ns = &plan->came_ns[plan->round % 2][i];
+    if (operation->action != SCHEDULE_OWN && (isnan(*came_ns) || plan->waits[i] > 0))
         return;
     double adding = operation->action == SCHEDULE_PLACE
                         ? 0
@@ -129,106 +218,80 @@ static void add_if_both(struct simulation *simulation, const struct event *event
     double done = fmax(event->at, plan->processor_free) + adding;
     if (adding > 0)
         plan->processor_free = done;
-    plan->came_ns[i] = NAN; /* its turn and its message may come at one moment: it is done once */
+    *came_ns = NAN; /* its turn and its message may come at one moment: it is done once */
     finish(simulation, event->rank, i, done);
 }
 
-/* sends: [size], zeros, and zeros again afterwards. */
-static void number_messages(struct rank_plan *plan, int size, uint32_t *sends)
+static void clear_rank(struct rank_plan *plan)
 {
-    for (size_t i = 0; i < plan->schedule.length; i++) {
-        const struct schedule_operation *operation = &plan->schedule.operations[i];
-        if (schedule_receives(operation->action))
-            plan->receives_begin[operation->peer + 1]++;
-        else if (!schedule_comes(operation->action))
-            plan->number[i] = sends[operation->peer]++;
-    }
-    for (int peer = 0; peer < size; peer++) {
-        plan->receives_begin[peer + 1] += plan->receives_begin[peer];
-        sends[peer] = 0;
-    }
-    for (size_t i = 0; i < plan->schedule.length; i++) {
-        const int peer = plan->schedule.operations[i].peer;
-        if (schedule_receives(plan->schedule.operations[i].action))
-            plan->receives[plan->receives_begin[peer] + sends[peer]++] = (uint32_t)i;
-    }
-    memset(sends, 0, (size_t)size * sizeof(*sends));
-}
-
-static bool make_plan(const struct allreduce_algorithm *algorithm, const struct allreduce_shape *shape, int rank,
-                      struct rank_plan *plan)
-{
-    algorithm->plan(shape, rank, &plan->schedule);
-    const size_t length = plan->schedule.length + 1;
-    struct schedule_order *order = &plan->order;
-    plan->schedule.operations = calloc(length, sizeof(*plan->schedule.operations));
-    order->waits = calloc(length, sizeof(*order->waits));
-    order->begin = calloc(length, sizeof(*order->begin));
-    order->fresh = calloc(length, 1);
-    order->last = calloc(length, 1);
-    plan->waits = calloc(length, sizeof(*plan->waits));
-    plan->number = calloc(length, sizeof(*plan->number));
-    plan->receives = calloc(length, sizeof(*plan->receives));
-    plan->receives_begin = calloc((size_t)shape->size + 1, sizeof(*plan->receives_begin));
-    plan->came_ns = calloc(length, sizeof(*plan->came_ns));
-    if (!plan->schedule.operations || !order->waits || !order->begin || !order->fresh || !order->last || !plan->waits ||
-        !plan->number || !plan->receives || !plan->receives_begin || !plan->came_ns)
-        return false;
-    plan->schedule.length = 0;
-    algorithm->plan(shape, rank, &plan->schedule);
-    order->follower = calloc(schedule_order(&plan->schedule, order) + 1, sizeof(*order->follower));
-    if (!order->follower)
-        return false;
-    schedule_order(&plan->schedule, order);
-    return true;
-}
-
-static void free_plan(struct rank_plan *plan)
-{
-    free(plan->schedule.operations);
-    free(plan->order.waits);
-    free(plan->order.begin);
-    free(plan->order.follower);
-    free(plan->order.fresh);
-    free(plan->order.last);
-    free(plan->waits);
-    free(plan->number);
-    free(plan->receives);
-    free(plan->receives_begin);
-    free(plan->came_ns);
-}
-
-static void begin_rank(struct simulation *simulation, int rank)
-{
-    struct rank_plan *plan = &simulation->ranks[rank];
-    const double clock_ns = simulation->network->clocks_ns ? simulation->network->clocks_ns[rank] : 0;
-    plan->send_free = plan->receive_free = 0;
-    plan->processor_free = plan->end = clock_ns;
+    plan->message_free = plan->receive_free = plan->end = 0;
+    plan->turn_first = NOTHING;
+    plan->link_busy = false;
     for (uint32_t i = 0; i < plan->schedule.length; i++) {
-        plan->came_ns[i] = NAN;
-        plan->waits[i] = plan->order.waits[i];
-        if (plan->waits[i] == 0)
-            push(simulation, (struct event){.at = clock_ns, .rank = rank, .operation = i});
+        plan->came_ns[0][i] = plan->came_ns[1][i] = NAN;
+        plan->flows[plan->flow[i]].sending = NOTHING;
     }
+}
+
+static int rounds_of(const struct allreduce_network *network)
+{
+    return network->rounds > 1 ? network->rounds : 1;
 }
 
 static double follow(struct simulation *simulation, const struct allreduce_network *network)
 {
     simulation->network = network;
+    simulation->rounds = rounds_of(network);
     simulation->end = 0;
     simulation->heap_length = 0;
-    for (int rank = 0; rank < network->shape.size; rank++)
-        begin_rank(simulation, rank);
+    for (int rank = 0; rank < network->shape.size; rank++) {
+        clear_rank(&simulation->ranks[rank]);
+        begin_round(simulation, rank, 0);
+    }
     while (simulation->heap_length > 0 && !simulation->short_of_memory) {
         struct event event = pop(simulation);
-        if (schedule_comes(simulation->ranks[event.rank].schedule.operations[event.operation].action))
+        if (event.kind == LINK_FREE)
+            part_left(simulation, &event);
+        else if (event.kind == GRADIENT)
+            contribute(simulation, &event);
+        else if (schedule_comes(simulation->ranks[event.rank].schedule.operations[event.operation].action))
             add_if_both(simulation, &event);
         else
             send(simulation, &event);
     }
-    for (int rank = 0; rank < network->shape.size && network->clocks_ns; rank++)
-        network->clocks_ns[rank] = simulation->ranks[rank].end;
     return simulation->short_of_memory ? NAN : simulation->end;
+}
+
+double schedule_messages(const struct allreduce_algorithm *self, const struct allreduce_shape *shape)
+{
+    struct schedule schedule = {0};
+    for (int rank = 0; rank < shape->size; rank++)
+        self->plan(shape, rank, &schedule);
+    return (double)schedule.length / 2;
+}
+
+static double parts_in_all(const struct simulation *simulation, int size)
+{
+    double parts = 0;
+    for (int rank = 0; rank < size; rank++) {
+        const struct schedule *schedule = &simulation->ranks[rank].schedule;
+        for (size_t i = 0; i < schedule->length; i++)
+            if (!schedule_comes(schedule->operations[i].action))
+                parts += parts_of(simulation, schedule->operations[i].count);
+    }
+    return parts;
+}
+
+static void choose_coarseness(struct simulation *simulation, const struct allreduce_algorithm *algorithm,
+                              const struct allreduce_network *networks, int count)
+{
+    const int most = algorithm->parameter == ALLREDUCE_SEGMENT ? MESSAGE_PARTS : COARSENESS_MOST;
+    int rounds = 0;
+    for (int i = 0; i < count; i++)
+        rounds += rounds_of(&networks[i]);
+    for (simulation->coarseness = 1; simulation->coarseness < most; simulation->coarseness *= 2)
+        if (parts_in_all(simulation, networks->shape.size) * rounds <= PARTS_MOST)
+            return;
 }
 
 void schedule_predict_ns(const struct allreduce_algorithm *self, const struct allreduce_network *networks, int count,
@@ -246,14 +309,14 @@ void schedule_predict_ns(const struct allreduce_algorithm *self, const struct al
     cleanup(free_pointer) uint32_t *sends = calloc((size_t)size, sizeof(*sends));
     simulation.short_of_memory = !simulation.ranks || !sends;
     for (int rank = 0; rank < size && !simulation.short_of_memory; rank++) {
-        simulation.short_of_memory = !make_plan(self, shape, rank, &simulation.ranks[rank]);
-        if (!simulation.short_of_memory)
-            number_messages(&simulation.ranks[rank], size, sends);
+        simulation.short_of_memory = !schedule_rank_plan_make(self, shape, rank, sends, &simulation.ranks[rank]);
     }
+    if (!simulation.short_of_memory)
+        choose_coarseness(&simulation, self, networks, count);
     for (int i = 0; i < count && !simulation.short_of_memory; i++)
         times_ns[i] = follow(&simulation, &networks[i]);
     for (int rank = 0; simulation.ranks && rank < size; rank++)
-        free_plan(&simulation.ranks[rank]);
+        schedule_rank_plan_free(&simulation.ranks[rank]);
     free(simulation.ranks);
     free(simulation.heap);
 }
