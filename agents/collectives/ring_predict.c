@@ -34,8 +34,8 @@ static bool is_symmetric(const struct allreduce_network *network)
     return true;
 }
 
-/* When it is over for the last rank. clocks_ns, [2 x size], NULL: all begin at 0. In: when each rank's gradient is there; out: when it
- * has the sum. Then, in and out, when each rank's link is free. */
+/* When it is over for the last rank. clocks_ns, [2 x size], NULL: all begin at 0. In: when each rank's gradient is there; out: when
+ * it has the sum. Then, in and out, when each rank's link is free. */
 static double follow(const struct allreduce_network *network, double *clocks_ns)
 {
     const int size = network->shape.size;

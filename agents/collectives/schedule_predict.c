@@ -7,8 +7,8 @@
  *
  * Turns matter where a late rank finds others' messages waiting for it. It then has several of its own to send at once, to several
  * ranks, and all of them end late; one after the other the first would be there soon and go on its way. Example, recursive doubling
- * among 4, u = S/B, rank 3 late: it adds what rank 2 sent, and sends to 2 and to 1 at once. Both have it after 2u, and rank 0, which
- * waits for rank 2, after 3u; with one after the other it would be 2u.
+ * among 4, u = S/B, rank 3 late: it adds what rank 2 sent, and sends to 2 and to 1 at once. Both have it after 2u, and rank 0,
+ * which waits for rank 2, after 3u; with one after the other it would be 2u.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -30,8 +30,8 @@ struct rank_plan {
     double end;                                        /* of its last operation: what it sends must have left, too */
 };
 
-/* Its list, and which operation sends and receives which message. sends: [size], zeros, and zeros again afterwards. False: memory is
- * short. To be freed in either case. */
+/* Its list, and which operation sends and receives which message. sends: [size], zeros, and zeros again afterwards. False: memory
+ * is short. To be freed in either case. */
 bool schedule_rank_plan_make(const struct allreduce_algorithm *algorithm, const struct allreduce_shape *shape, int rank,
                              uint32_t *sends, struct rank_plan *plan);
 void schedule_rank_plan_free(struct rank_plan *plan);

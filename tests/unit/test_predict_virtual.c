@@ -1,6 +1,5 @@
-/* tests/unit/test_predict_virtual.c: predictions of all-reduces beside the virtual world, where links and flows do what the model of
- * the predictions says in parts of messages instead of packets. Compute times are drawn: the virtual world's mean is taken as if its
- * slowest workers had been as slow as they are in the mean, so that a few rounds say what thousands would. */
+/* tests/unit/test_predict_virtual.c: predictions of all-reduces beside the virtual world. Where compute times are drawn, what
+ * counts is the mean of rounds without their slowest workers' times, so that a few rounds say what thousands would. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +21,6 @@ static const int64_t LINK_DELAY_NS = 250000;
 static const struct distribution constant = {.kind = DISTRIBUTION_CONSTANT, .value_ns = 10e6};
 static const struct distribution exponential = {.kind = DISTRIBUTION_EXPONENTIAL, .mean_ns = 10e6};
 
-/* Two links, and a packet's time more than one of them takes. */
 static struct path star_path(const void *context, int from, int to)
 {
     (void)context, (void)from, (void)to;
