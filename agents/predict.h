@@ -10,7 +10,7 @@
 
 /* Clears the prediction; false, with the reason written, where the compute time has no mean. */
 bool predict_begin(const struct scheme_setup *setup, struct prediction *prediction);
-/* The round is the sum of the parts. */
+/* The round is the sum of the parts. A negative part is made 0, and taken from those of the models inside it: the sum stays. */
 void predict_end(struct prediction *prediction);
 
 /* What a worker's drawn time makes of the real work c. */

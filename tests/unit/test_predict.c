@@ -60,8 +60,8 @@ static struct prediction predict(const struct scheme_setup *setup)
     setup->scheme->predict(setup, &prediction);
     assert_true(prediction.available);
     assert_non_null(prediction.method);
-    assert_true(prediction.compute_ns >= 0 && prediction.latency_ns >= -1e-6 && prediction.bandwidth_ns >= 0 &&
-                prediction.reduce_ns >= -1e-6);
+    assert_true(prediction.compute_ns >= 0 && prediction.latency_ns >= 0 && prediction.bandwidth_ns >= 0 &&
+                prediction.reduce_ns >= 0);
     assert_near(prediction.compute_ns + prediction.latency_ns + prediction.bandwidth_ns + prediction.reduce_ns, prediction.round_ns,
                 1e-12);
     return prediction;

@@ -86,6 +86,40 @@ static void theory_at_a_thousand_workers(void **state)
     assert_true(predict("k-sync", 1000, 500, &slow).round_ns > 6.92647 * NS_PER_MS + 500 * 4096);
 }
 
+/* Parts are differences of seeded computations, in which arrivals come in another order. */
+static void no_part_is_negative(void **state)
+{
+    static const char *const schemes[] = {"async", "k-async", "k-batch-async", "k-sync", "k-batch-sync", "ssp", "backup"};
+    (void)state;
+    int negative = 0;
+    for (size_t s = 0; s < sizeof(schemes) / sizeof(schemes[0]); s++)
+        for (int workers = 2; workers <= 4; workers++)
+            for (double rate = 1e6; rate < 2e8; rate *= 5) {
+                const struct path path = {.bytes_per_second = rate, .latency_ns = NS_PER_MS};
+                struct scheme_setup setup = {.scheme = scheme_find(schemes[s]),
+                                             .workers = workers,
+                                             .servers = 1,
+                                             .nodes = workers + 1,
+                                             .parameter_count = 7850,
+                                             .rounds = 1,
+                                             .path = star_path,
+                                             .path_context = &path,
+                                             .compute_time = &exponential_10ms,
+                                             .reduce_ns_per_byte = 0.15};
+                struct prediction found;
+                for (int i = 0; i < setup.scheme->param_count; i++)
+                    setup.values[i] = setup.scheme->params[i].standard;
+                setup.scheme->predict(&setup, &found);
+                assert_true(found.available && found.round_ns > 0);
+                const double sum = found.compute_ns + found.bandwidth_ns + found.latency_ns + found.reduce_ns;
+                assert_near(sum, found.round_ns, 1e-12);
+                const double parts[] = {found.compute_ns, found.bandwidth_ns, found.latency_ns, found.reduce_ns};
+                for (int i = 0; i < 4; i++)
+                    negative += parts[i] < 0;
+            }
+    assert_int_equal(negative, 0);
+}
+
 /* Every flow looked at, moved by hand from end to end. */
 static void flows_share_a_lane(void **state)
 {
@@ -173,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(theory_at_eight_workers),
         cmocka_unit_test(theory_at_a_thousand_workers),
+        cmocka_unit_test(no_part_is_negative),
         cmocka_unit_test(flows_share_a_lane),
         cmocka_unit_test(a_timetable_keeps_the_earliest_first),
     };
