@@ -21,7 +21,7 @@ struct gate_options {
     struct gate_asked asked;
     const char *slowdown, *markdown, *junit, *bmf, *benchmark;
     int color;
-    bool calibrate, json, github;
+    bool calibrate, store, json, github;
 };
 
 static const struct option_row gate_rows[] = {
@@ -70,6 +70,10 @@ static const struct option_row gate_rows[] = {
      .offset = offsetof(struct gate_options, slowdown),
      .value_name = "SHARE",
      .help = "of the self-test, at least (default: 10%), and twice what the threshold allows"},
+    {.name = "store",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct gate_options, store),
+     .help = "keep the verdicts in DB too: the view verdicts has those of a campaign's last gate"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct gate_options, json),
@@ -199,6 +203,8 @@ static int judge(const struct gate_options *options, struct err *err)
         gate_print_github(&result, &text);
     fputs(text.bytes, stdout);
     status = write_files(options, &result, err);
+    if (status == 0 && options->store)
+        status = gate_store(options->asked.db, &result, err);
     if (status < 0)
         return status;
     return options->asked.self_test ? self_test(&result) : result.exit_code;
@@ -217,6 +223,10 @@ int cmd_gate(int argc, char **argv, struct err *err)
     if (options.json && options.github)
         return err_set(err, ERR_USAGE,
                        "--github: annotations are lines between others, which no JSON document has; leave --json out");
+    if (options.store && (options.calibrate || options.asked.self_test))
+        return err_set(err, ERR_USAGE, "--store: %s; leave --store out",
+                       options.calibrate ? "--calibrate judges nothing, so there are no verdicts"
+                                         : "a self-test judges numbers that nobody measured");
     if (options.calibrate)
         return calibrate(&options);
     return judge(&options, err);

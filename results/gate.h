@@ -59,6 +59,10 @@ struct gate_result {
  * to compare with. */
 int gate_judge(const struct gate_question *question, struct arena *arena, struct gate_result *result, struct err *err);
 
+/* Keeps the rows of a result in the database of its campaign, in place of those that were kept before. Opens the database for
+ * writing: ERR_HOST where another laggard writes to it. */
+int gate_store(const char *path, const struct gate_result *result, struct err *err);
+
 /* The one table of verdicts: names, exit codes, whether it fails a check, what it means. */
 struct gate_verdict_row {
     const char *name;

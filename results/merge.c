@@ -122,7 +122,7 @@ static const char *key_of(const char *column)
 /* Of a row's keys the narrowest says whether the row is there: a trial of a shard is new, its campaign and cell are not. */
 static bool decides(const char *table, const char *column, const char *key)
 {
-    static const char *const by_campaign[] = {"campaign", "arm", "baseline", "confirmation", NULL};
+    static const char *const by_campaign[] = {"campaign", "arm", "baseline", "confirmation", "verdict", NULL};
     if (strcmp(column, key) != 0)
         return false;
     if (strcmp(key, "trial_id") == 0)

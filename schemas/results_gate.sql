@@ -1,4 +1,4 @@
--- results_gate.sql: what comparisons keep: arms, confirming reruns, noise floors, baselines. It is run when a database is made, and again
+-- results_gate.sql: what comparisons keep: arms, confirming reruns, noise floors, baselines, verdicts. It is run when a database is made, and again
 -- whenever one is opened for writing, so that files made before these tables were there get them, too.
 
 CREATE TABLE IF NOT EXISTS arm (
@@ -42,6 +42,40 @@ CREATE TABLE IF NOT EXISTS baseline (
     set_unix_ns INTEGER NOT NULL
 ) STRICT;
 
+-- The verdicts of `laggard gate --store`, of its last call for a campaign.
+CREATE TABLE IF NOT EXISTS verdict (
+    campaign_id INTEGER NOT NULL REFERENCES campaign,
+    position INTEGER NOT NULL,
+    judged_unix_ns INTEGER NOT NULL,
+    cell_id INTEGER REFERENCES cell, -- NULL: the baseline alone has this cell
+    label TEXT NOT NULL,
+    arm TEXT NOT NULL,
+    baseline_arm TEXT,
+    baseline_campaign TEXT,
+    baseline_started_unix_ns INTEGER,
+    metric TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    threshold TEXT NOT NULL,
+    alpha REAL NOT NULL,
+    verdict TEXT NOT NULL,
+    reason TEXT,
+    remark TEXT,
+    waiver_owner TEXT,
+    baseline_median REAL,
+    median REAL,
+    limit_value REAL,
+    ratio REAL,
+    ratio_low REAL,
+    ratio_high REAL,
+    difference REAL,
+    difference_low REAL,
+    difference_high REAL,
+    p_holm REAL,
+    baseline_trial_count INTEGER NOT NULL,
+    trial_count INTEGER NOT NULL,
+    PRIMARY KEY (campaign_id, position)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW IF NOT EXISTS arms AS
 SELECT c.name AS campaign, a.campaign_id, a.position, a.name AS arm, a.changes,
        (SELECT count(*) FROM trial t WHERE t.campaign_id = a.campaign_id AND t.arm = a.name) AS trials
@@ -62,6 +96,16 @@ SELECT b.baseline_id, b.name AS baseline, b.revision, b.set_unix_ns, b.campaign_
 FROM baseline b
 JOIN campaign c USING (campaign_id)
 JOIN environment e USING (environment_id);
+
+CREATE VIEW IF NOT EXISTS verdicts AS
+SELECT c.name AS campaign, v.campaign_id, v.judged_unix_ns, v.cell_id, ce.number AS cell, v.label, v.arm, v.metric, v.unit, v.threshold,
+       v.alpha, v.verdict, v.reason, v.remark, v.waiver_owner, v.baseline_arm, v.baseline_campaign, v.baseline_started_unix_ns,
+       v.baseline_median, v.median, v.limit_value, v.ratio, v.ratio_low, v.ratio_high, v.difference, v.difference_low, v.difference_high,
+       v.p_holm, v.baseline_trial_count, v.trial_count
+FROM verdict v
+JOIN campaign c USING (campaign_id)
+LEFT JOIN cell ce USING (cell_id)
+ORDER BY v.campaign_id, v.position;
 
 INSERT OR IGNORE INTO column_doc (table_name, column_name, unit, text) VALUES
 ('arm', '', '', 'one row an arm of a campaign: a build or settings under comparison'),
@@ -120,4 +164,65 @@ INSERT OR IGNORE INTO column_doc (table_name, column_name, unit, text) VALUES
 ('baselines', 'campaign', '', 'its name'),
 ('baselines', 'started_unix_ns', 'ns since 1970', 'when it began'),
 ('baselines', 'fingerprint', '', 'of the host and build'),
-('baselines', 'trials', 'trials', 'finished and not void');
+('baselines', 'trials', 'trials', 'finished and not void'),
+('verdict', '', '', 'one row a cell, arm and threshold of the last gate of a campaign that stored them (gate --store)'),
+('verdict', 'campaign_id', '', 'the campaign that was judged'),
+('verdict', 'position', '', 'in the table of the gate, from 0'),
+('verdict', 'judged_unix_ns', 'ns since 1970', 'when'),
+('verdict', 'cell_id', '', 'row of cell; NULL: the baseline alone has this cell'),
+('verdict', 'label', '', 'swept settings of the cell'),
+('verdict', 'arm', '', 'the arm that was judged; empty where there are none'),
+('verdict', 'baseline_arm', '', 'the arm that it was compared with; NULL: another campaign, or none'),
+('verdict', 'baseline_campaign', '', 'name of the campaign that it was compared with; NULL: an arm, or none'),
+('verdict', 'baseline_started_unix_ns', 'ns since 1970', 'when that campaign began'),
+('verdict', 'metric', '', 'name of the metric'),
+('verdict', 'unit', '', 'unit of the metric, and of the medians, the limit and the differences'),
+('verdict', 'threshold', '', 'as written'),
+('verdict', 'alpha', '', 'of the test; intervals have the confidence 1 - alpha'),
+('verdict', 'verdict', '', 'pass, improved, new, inconclusive, unconfirmed, incomparable, error, missing or regressed'),
+('verdict', 'reason', '', 'why; NULL: the numbers say it'),
+('verdict', 'remark', '', 'trials that failed, were interrupted, are void or degraded; waivers that expired'),
+('verdict', 'waiver_owner', '', 'who answers for the waiver that lets the verdict through; NULL: none does'),
+('verdict', 'baseline_median', '', 'over the trials of what it was compared with; NULL: there are none'),
+('verdict', 'median', '', 'over the trials of the arm; NULL: there are none'),
+('verdict', 'limit_value', '', 'what the median may be; NULL: there is no baseline'),
+('verdict', 'ratio', 'ratio', 'median to baseline_median; NULL: that is not above 0'),
+('verdict', 'ratio_low', 'ratio', 'lower end of its bootstrap interval; NULL: too few trials'),
+('verdict', 'ratio_high', 'ratio', 'upper end'),
+('verdict', 'difference', '', 'median less baseline_median'),
+('verdict', 'difference_low', '', 'lower end of its bootstrap interval; NULL: too few trials'),
+('verdict', 'difference_high', '', 'upper end'),
+('verdict', 'p_holm', '', 'of the Mann-Whitney test after the correction of Holm; NULL: an absolute limit, or nothing to compare'),
+('verdict', 'baseline_trial_count', 'trials', 'with a value, of what it was compared with'),
+('verdict', 'trial_count', 'trials', 'with a value, of the arm'),
+('verdicts', '', '', 'one row a cell, arm and threshold of the last gate of a campaign that stored them (gate --store)'),
+('verdicts', 'campaign', '', 'name of the campaign that was judged'),
+('verdicts', 'campaign_id', '', 'its number'),
+('verdicts', 'cell', '', 'its number in the plan'),
+('verdicts', 'judged_unix_ns', 'ns since 1970', 'when'),
+('verdicts', 'cell_id', '', 'row of cell; NULL: the baseline alone has this cell'),
+('verdicts', 'label', '', 'swept settings of the cell'),
+('verdicts', 'arm', '', 'the arm that was judged; empty where there are none'),
+('verdicts', 'baseline_arm', '', 'the arm that it was compared with; NULL: another campaign, or none'),
+('verdicts', 'baseline_campaign', '', 'name of the campaign that it was compared with; NULL: an arm, or none'),
+('verdicts', 'baseline_started_unix_ns', 'ns since 1970', 'when that campaign began'),
+('verdicts', 'metric', '', 'name of the metric'),
+('verdicts', 'unit', '', 'unit of the metric, and of the medians, the limit and the differences'),
+('verdicts', 'threshold', '', 'as written'),
+('verdicts', 'alpha', '', 'of the test; intervals have the confidence 1 - alpha'),
+('verdicts', 'verdict', '', 'pass, improved, new, inconclusive, unconfirmed, incomparable, error, missing or regressed'),
+('verdicts', 'reason', '', 'why; NULL: the numbers say it'),
+('verdicts', 'remark', '', 'trials that failed, were interrupted, are void or degraded; waivers that expired'),
+('verdicts', 'waiver_owner', '', 'who answers for the waiver that lets the verdict through; NULL: none does'),
+('verdicts', 'baseline_median', '', 'over the trials of what it was compared with; NULL: there are none'),
+('verdicts', 'median', '', 'over the trials of the arm; NULL: there are none'),
+('verdicts', 'limit_value', '', 'what the median may be; NULL: there is no baseline'),
+('verdicts', 'ratio', 'ratio', 'median to baseline_median; NULL: that is not above 0'),
+('verdicts', 'ratio_low', 'ratio', 'lower end of its bootstrap interval; NULL: too few trials'),
+('verdicts', 'ratio_high', 'ratio', 'upper end'),
+('verdicts', 'difference', '', 'median less baseline_median'),
+('verdicts', 'difference_low', '', 'lower end of its bootstrap interval; NULL: too few trials'),
+('verdicts', 'difference_high', '', 'upper end'),
+('verdicts', 'p_holm', '', 'of the Mann-Whitney test after the correction of Holm; NULL: an absolute limit, or nothing to compare'),
+('verdicts', 'baseline_trial_count', 'trials', 'with a value, of what it was compared with'),
+('verdicts', 'trial_count', 'trials', 'with a value, of the arm');

@@ -85,6 +85,24 @@ is "$(jq length gate-smaller.json) $(jq length gate-bigger.json)" "3 0" "github-
 sum=$(sha256sum < slow.db)
 is "$(ls slow.db*) $sum" "slow.db $(sha256sum < slow.db)" "the database is only read"
 
+
+# ---- verdicts that stay ----
+cp slow.db kept.db
+gate kept.db --store
+is "$?$(cat err.text)" 1 "verdicts are stored: the exit code stays the gate's"
+is "$(query kept.db "SELECT verdict, label, arm, baseline_arm, metric, threshold, ratio > 1.05, p_holm <= alpha, trial_count FROM verdicts WHERE verdict <> 'pass'")" "regressed scheme=ps-sync after before round_time_ns.p50 round_time_ns.p50 <= baseline * 1.05 1 1 6
+regressed scheme=ring after before round_time_ns.p50 round_time_ns.p50 <= baseline * 1.05 1 1 6" "the view verdicts has them"
+is "$(query kept.db "SELECT verdict, ratio IS NULL, p_holm IS NULL, limit_value FROM verdicts WHERE verdict = 'pass'")" "pass 1 1 1000000000.0" "what is undefined is NULL"
+is "$(ls kept.db*)" kept.db "one file stays"
+printf 'thresholds: [round_time_ns.p50 <= 1s]\n' > second.yaml
+gate kept.db --store --thresholds second.yaml
+is "$? $(query kept.db "SELECT count(*), min(verdict) FROM verdicts")" "0 4 pass" "those of the next gate take their place"
+run slow.yaml other-seed.db --seed 3
+"$LAGGARD" merge merged.db other-seed.db kept.db > merge.text 2>&1
+is "$(query merged.db "SELECT v.campaign_id, count(*), min(c.campaign_id = v.campaign_id) FROM verdicts v JOIN cell c USING (cell_id) GROUP BY 1")" "2 4 1" "a merge takes them along"
+refused "a self-test's verdicts" 2 "a self-test judges numbers that nobody measured" gate kept.db --store --self-test
+refused "verdicts of a calibration" 2 "judges nothing" gate kept.db --store --calibrate
+
 run same.yaml same.db
 gate same.db
 is "$?" 0 "equal arms pass: exit code 0"
@@ -209,7 +227,7 @@ head -c 30000 same.db > cut.db
 refused "a truncated file" 3 "cut.db.*(malformed|not a database)" gate cut.db
 cp same.db broken.db && dd if=/dev/urandom of=broken.db bs=4096 seek=1 count=40 conv=notrunc 2>/dev/null
 refused "a corrupted file" 3 "broken.db.*malformed.*recover" gate broken.db
-cp same.db bare.db && sqlite3 bare.db "DELETE FROM noise_floor; DELETE FROM arm_cell; DELETE FROM arm; DELETE FROM trial; DELETE FROM cell_setting; DELETE FROM cell; DELETE FROM campaign" 2>/dev/null
+cp same.db bare.db && sqlite3 bare.db "DELETE FROM noise_floor; DELETE FROM verdict; DELETE FROM arm_cell; DELETE FROM arm; DELETE FROM trial; DELETE FROM cell_setting; DELETE FROM cell; DELETE FROM campaign" 2>/dev/null
 refused "no campaign" 2 "holds no campaign" gate bare.db
 refused "a campaign that is not there" 2 "holds no campaign 77" gate same.db --campaign 77
 refused "an unknown metric" 2 "unknown.yaml:1:14: gate.thresholds.0: there is no metric 'round_time.p50', did you mean 'round_time_ns.p50'" \

@@ -190,8 +190,9 @@ static void an_older_file_gets_the_tables(void **state)
     struct sql *sql = NULL;
     must(sql_open(fixture->path, false, &sql, &err), &err);
     must(sql_exec(sql,
-                  "DROP VIEW arms; DROP VIEW baselines; DROP VIEW noise_floors; DROP TABLE arm_cell; DROP TABLE arm; DROP TABLE "
-                  "confirmation; DROP TABLE noise_floor; DROP TABLE baseline; DELETE FROM column_doc WHERE table_name = 'arm'",
+                  "DROP VIEW arms; DROP VIEW baselines; DROP VIEW noise_floors; DROP VIEW verdicts; DROP TABLE arm_cell; "
+                  "DROP TABLE arm; DROP TABLE confirmation; DROP TABLE noise_floor; DROP TABLE baseline; DROP TABLE verdict; "
+                  "DELETE FROM column_doc WHERE table_name = 'arm'",
                   &err),
          &err);
     sql_close(sql);
