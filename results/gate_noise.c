@@ -99,8 +99,8 @@ static int calibrate(struct store *store, int64_t campaign_id, int64_t now_unix_
         return err_set(
             err, ERR_USAGE,
             "cannot calibrate with campaign %s in %s: no cell has %d finished trials, so no two arms of %d; set repeats to "
-            "12 or more",
-            data.name, data.path, 2 * COMPARISON_TEST_LEAST, COMPARISON_TEST_LEAST);
+            "%d or more",
+            data.name, data.path, 2 * COMPARISON_TEST_LEAST, COMPARISON_TEST_LEAST, 2 * COMPARISON_INTERVAL_LEAST);
     *count = stored;
     return sql_commit(&transaction, err);
 }
@@ -141,8 +141,19 @@ static int check_threshold(const struct gate_threshold *threshold, const struct 
                    threshold->place, threshold->text, allowed, group->label, floor);
 }
 
+/* The arm of this cell that has the settings of a calibrated one: an equal label alone says the same of what is swept only. */
+static const struct gate_group *calibrated_group(const struct gate_data *data, const char *label, const char *settings,
+                                                 struct arena *arena)
+{
+    for (int g = 0; g < data->group_count; g++)
+        if (strcmp(data->groups[g].label, label) == 0 && !gate_other_setting(data->groups[g].settings, settings, arena))
+            return &data->groups[g];
+    return NULL;
+}
+
 int gate_noise_check(const struct gate_question *question, struct sql *sql, struct err *err)
 {
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     const struct gate_data *data = question->campaign;
     bool has;
@@ -151,18 +162,16 @@ int gate_noise_check(const struct gate_question *question, struct sql *sql, stru
     if (!has)
         return 0;
     if (sql_prepare(sql,
-                    "SELECT label, metric, floor_ratio, floor_difference, arm_trial_count FROM noise_floors WHERE fingerprint = ? "
-                    "ORDER BY calibrated_unix_ns",
+                    "SELECT n.label, n.metric, n.floor_ratio, n.floor_difference, n.arm_trial_count, coalesce((SELECT "
+                    "min(a.settings_text) FROM arm_cell a WHERE a.cell_id = n.cell_id), c.settings_text) FROM noise_floors n "
+                    "JOIN cell c USING (cell_id) WHERE n.fingerprint = ? ORDER BY n.calibrated_unix_ns",
                     &rows, err) < 0)
         return -ERR_HOST;
     sql_start(rows);
     sql_put_text(rows, data->fingerprint);
     int found;
     while ((found = sql_next(rows, err)) > 0) {
-        const struct gate_group *group = NULL;
-        for (int g = 0; g < data->group_count && !group; g++)
-            if (strcmp(data->groups[g].label, sql_text(rows, 0)) == 0)
-                group = &data->groups[g];
+        const struct gate_group *group = calibrated_group(data, sql_text(rows, 0), sql_text(rows, 5), arena);
         for (int t = 0; group && t < question->rules->threshold_count; t++) {
             int result = check_threshold(&question->rules->thresholds[t], group, sql_text(rows, 1), sql_real(rows, 2),
                                          sql_real(rows, 3), sql_integer(rows, 4), err);

@@ -152,6 +152,13 @@ is "$?" 0 "an A/A campaign is calibrated"
 is "$(query same.db "SELECT count(*), min(floor_ratio > 0 AND floor_ratio < 0.05), max(arm_trial_count) FROM noise_floors WHERE metric LIKE 'round%'")" "10 1 12" "with a floor a cell and metric"
 printf 'thresholds: [round_time_ns.p50 <= baseline * 1.0001]\n' > tight.yaml
 refused "a threshold below the noise" 2 "tight.yaml:1:14: 'round_time_ns.p50 <= baseline \* 1.0001' allows 0.01 % in cell scheme=.*by chance" gate same.db --thresholds tight.yaml
+sed 's/size: 10KB/size: 20KB/' same.yaml > larger.yaml
+run larger.yaml larger.db
+gate larger.db --calibration same.db --thresholds tight.yaml --json
+is "$(jq -r .campaign.name out.text)$(cat err.text)" same "a floor is not that of a cell with the same label and other settings"
+sed 's/repeats: 12/repeats: 6/' same.yaml > shorter.yaml
+run shorter.yaml shorter.db
+refused "but of one that was repeated less" 2 "in cell scheme=.*by chance" gate shorter.db --calibration same.db --thresholds tight.yaml
 refused "calibration with arms that differ" 2 "its arms differ" gate slow.db --calibrate
 cp same.db few.db && query few.db "UPDATE trial SET status = 'interrupted', fidelity = NULL WHERE block >= 3"
 gate few.db --self-test
