@@ -137,10 +137,12 @@ static void confirm(struct judging *judging, struct gate_row *row, const struct 
     const struct gate_group *base_group = rerun ? base_of(judging, rerun, row->label, row->arm) : NULL;
     struct sample base = sample_of(question->baseline ? question->baseline : rerun, base_group, row->threshold->metric);
     bool relative = row->threshold->form != GATE_ABSOLUTE;
-    if (candidate.count < COMPARISON_INTERVAL_LEAST || (relative && base.count < COMPARISON_INTERVAL_LEAST)) {
+    const size_t needed = gate_trials_least(row->threshold, 2 * row->threshold->alpha); /* one-sided, as ask_rerun() asks */
+    if (candidate.count < needed || (relative && base.count < needed)) {
         decide(row, GATE_UNCONFIRMED,
-               candidate.count == 0 ? "run the flagged cells again: laggard run FILE --confirm"
-                                    : "the rerun has under 6 trials an arm: laggard run FILE --confirm");
+               candidate.count == 0
+                   ? "run the flagged cells again: laggard run FILE --confirm"
+                   : arena_printf(judging->arena, "the rerun has under %zu trials an arm: laggard run FILE --confirm", needed));
         return;
     }
     switch (ask_rerun(row->threshold, base, candidate)) {
@@ -163,6 +165,7 @@ static void judge_numbers(struct judging *judging, struct gate_row *row, const s
     struct arena *arena = judging->arena;
     bool relative = threshold->form != GATE_ABSOLUTE;
     int least = relative && row->base_count < row->count ? row->base_count : row->count;
+    const int needed = (int)gate_trials_least(threshold, threshold->alpha);
     bool over = gate_is_over(threshold, numbers), shown = !relative || numbers->adjusted_p <= threshold->alpha;
     if (relative && least < COMPARISON_TEST_LEAST)
         decide(row, GATE_INCONCLUSIVE,
@@ -172,10 +175,10 @@ static void judge_numbers(struct judging *judging, struct gate_row *row, const s
         decide(row, GATE_IMPROVED, NULL);
     else if (!over)
         decide(row, GATE_PASS, NULL);
-    else if (least < COMPARISON_INTERVAL_LEAST)
+    else if (least < needed)
         decide(row, GATE_INCONCLUSIVE,
-               arena_printf(arena, "beyond the threshold, but under %d trials an arm there is no 95 %% interval",
-                            COMPARISON_INTERVAL_LEAST));
+               arena_printf(arena, "beyond the threshold, but under %d trials an arm there is no %.6g %% interval", needed,
+                            100 * (1 - threshold->alpha)));
     else if (!shown || !gate_excludes(threshold, numbers, true))
         decide(row, GATE_INCONCLUSIVE, "beyond the threshold, but that may be chance: more trials would tell");
     else

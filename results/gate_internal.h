@@ -2,6 +2,8 @@
 #ifndef LAGGARD_RESULTS_GATE_INTERNAL_H
 #define LAGGARD_RESULTS_GATE_INTERNAL_H
 
+#include <stddef.h>
+
 #include "results/gate.h"
 
 /* Everything that two samples say under a threshold. base may be empty under an absolute one. */
@@ -12,6 +14,8 @@ bool gate_is_over(const struct gate_threshold *threshold, const struct gate_numb
 bool gate_is_better(const struct gate_threshold *threshold, const struct gate_numbers *numbers); /* by as much */
 /* The interval lies on one side of no change (or of the absolute limit): worse, or better. */
 bool gate_excludes(const struct gate_threshold *threshold, const struct gate_numbers *numbers, bool worse);
+/* Trials an arm under which gate_measure() with this alpha has no interval for gate_excludes(). */
+size_t gate_trials_least(const struct gate_threshold *threshold, double alpha);
 /* How much the threshold allows, in the metric's unit. */
 double gate_allowed(const struct gate_threshold *threshold, double base_median);
 /* The first setting that differs, or NULL. What only says how often and under which name is no difference. */

@@ -54,6 +54,16 @@ void gate_measure(const struct gate_threshold *threshold, struct sample base, st
     *out = numbers;
 }
 
+size_t gate_trials_least(const struct gate_threshold *threshold, double alpha)
+{
+    enum { TRIED_MOST = 1000 };
+    size_t least = COMPARISON_INTERVAL_LEAST, rank;
+    double coverage;
+    while (threshold->form == GATE_ABSOLUTE && least < TRIED_MOST && !statistics_median_ranks(least, 1 - alpha, &rank, &coverage))
+        least++;
+    return least;
+}
+
 static double reference(const struct gate_threshold *threshold, const struct gate_numbers *numbers)
 {
     return threshold->form == GATE_ABSOLUTE ? threshold->number : numbers->base_median;

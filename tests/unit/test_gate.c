@@ -241,6 +241,11 @@ static void differences_and_limits(void **state)
     assert_verdict(&rig, GATE_UNCONFIRMED, NULL);
     set_around(&rig, &rig.data.groups[0], 1, 0.7, 5);
     assert_verdict(&rig, GATE_INCONCLUSIVE, "no 95 % interval");
+    rig.thresholds[0].alpha = 0.01;
+    set_around(&rig, &rig.data.groups[0], 1, 0.7, 7);
+    assert_verdict(&rig, GATE_INCONCLUSIVE, "under 8 trials an arm there is no 99 % interval");
+    set_around(&rig, &rig.data.groups[0], 1, 0.7, 8);
+    assert_verdict(&rig, GATE_UNCONFIRMED, NULL);
 }
 
 static void zero_has_no_ratio(void **state)
