@@ -2,11 +2,10 @@
  *
  * Source: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
  *
- * With p the largest power of two that is not above N: rank p + i first gives its vector to rank i and in the end gets the sum from
- * it. Among the p, the vector is cut into p chunks. Step m = p/2 .. 1: a rank owns the chunks of a block of 2m; it sends the half
- * that its partner, rank XOR m, will own, and adds what comes to its own half. Then each owns one chunk of the sum, and the steps
- * run backwards: m = 1 .. p/2 exchange the halves again, in their places. Each of the p sends 2(p-1)/p S. A chunk's sum is made
- * once and copied: all have the same bits.
+ * Among a power of two of ranks, p (schedule_fold.c), the vector is cut into p chunks. Step m = p/2 .. 1: a rank owns the chunks of a
+ * block of 2m; it sends the half that its partner, rank XOR m, will own, and adds what comes to its own half. Then each owns one
+ * chunk of the sum, and the steps run backwards: m = 1 .. p/2 exchange the halves again, in their places. Each of the p sends
+ * 2(p-1)/p S. A chunk's sum is made once and copied: all have the same bits.
  *
  * Example, N = 4, rank 1: sends chunks 2, 3 to rank 3, adds its 0, 1; sends chunk 0 to rank 0, adds its 1: chunk 1 is done; then
  * gives 1 for 0 to rank 0, and 0, 1 for 2, 3 to rank 3. */
@@ -23,17 +22,7 @@ static struct allreduce_range block(size_t count, int power, int first, int chun
 static void plan(const struct allreduce_shape *shape, int rank, struct schedule *schedule)
 {
     const size_t count = shape->count;
-    int power = 1;
-    while (2 * power <= shape->size)
-        power *= 2;
-    if (rank >= power) {
-        schedule_put(schedule, SCHEDULE_SEND_OWN, rank - power, 0, count);
-        schedule_put(schedule, SCHEDULE_PLACE, rank - power, 0, count);
-        return;
-    }
-    const bool extra = rank + power < shape->size;
-    if (extra)
-        schedule_put(schedule, SCHEDULE_ADD, rank + power, 0, count);
+    const int power = schedule_fold(shape, rank, schedule);
     for (int mask = power / 2; mask > 0; mask /= 2) {
         const int begin = rank / (2 * mask) * (2 * mask); /* of the block owned so far */
         struct allreduce_range lower = block(count, power, begin, mask), upper = block(count, power, begin + mask, mask);
@@ -48,8 +37,7 @@ static void plan(const struct allreduce_shape *shape, int rank, struct schedule 
         schedule_put(schedule, SCHEDULE_SEND, rank ^ mask, have.first, have.count);
         schedule_put(schedule, SCHEDULE_PLACE, rank ^ mask, want.first, want.count);
     }
-    if (extra)
-        schedule_put(schedule, SCHEDULE_SEND, rank + power, 0, count);
+    schedule_unfold(shape, rank, power, schedule);
 }
 
 const struct allreduce_algorithm allreduce_halving_doubling = {.name = "halving-doubling", SCHEDULED(plan)};

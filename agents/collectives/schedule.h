@@ -33,6 +33,11 @@ struct schedule {
 /* Appends an operation, unless count is 0. */
 void schedule_put(struct schedule *schedule, enum schedule_action action, int peer, size_t first, size_t count);
 
+/* For algorithms among a power of two of ranks: who is above it gives its vector to another, and gets the sum in the end. Returns the
+ * power; 0: this rank is one of those, and its list is complete. unfold() ends the others' lists. */
+int schedule_fold(const struct allreduce_shape *shape, int rank, struct schedule *schedule);
+void schedule_unfold(const struct allreduce_shape *shape, int rank, int power, struct schedule *schedule);
+
 /* The members of a struct allreduce_algorithm that has a plan. */
 struct allreduce *schedule_create(struct node *node, const struct allreduce_spec *spec);
 void schedule_open(struct allreduce *allreduce, uint64_t round, float *output);
