@@ -1,8 +1,11 @@
 #!/bin/sh
 # enter.t: TAP. `laggard enter`: a program on a node of a running network, from outside and from another node; terminals; whom it lets in.
 # Networks are seen by the network namespace that they were built in: this test has one for itself, lest it enters other people's.
-if [ "$(id -u)" = 0 ] && [ -z "${LAGGARD_TEST_ALONE:-}" ] && unshare --net true 2>/dev/null; then
-    LAGGARD_TEST_ALONE=1 exec unshare --net "$0" "$@"
+# An ordinary user's has a user namespace around it, in which it stays an ordinary user.
+apart="unshare --net"
+[ "$(id -u)" = 0 ] || apart="unshare --map-current-user --net"
+if [ -z "${LAGGARD_TEST_ALONE:-}" ] && $apart true 2>/dev/null; then
+    LAGGARD_TEST_ALONE=1 exec $apart "$0" "$@"
 fi
 . "$(dirname "$0")/lib.sh"
 can_emulate || skip_all "this host cannot run delayed links: $("$LAGGARD" doctor 2>&1 | tail -n 1)"
