@@ -56,38 +56,51 @@ static int add_title(struct report *report, int64_t campaign_id, struct err *err
     return 0;
 }
 
-static int list_campaigns(struct report *report, int64_t campaign_id, struct sql_statement **rows, struct err *err)
-{
-    return plot_ask(report->sql, "SELECT campaign_id, name FROM campaign WHERE ?1 IN (0, campaign_id) ORDER BY campaign_id", 1,
-                    (int64_t[]){campaign_id}, rows, err);
-}
+/* A campaign's section. */
+struct section {
+    int64_t campaign_id;
+    struct text text, name; /* its number where there are several, and its name, as HTML */
+};
 
-static void add_name(struct report *report, int64_t id, const char *name)
+struct sections {
+    struct section shown[REPORT_CAMPAIGNS_MAX]; /* the last first */
+    int count;
+    int64_t left_out;
+    size_t bytes;
+};
+
+static void sections_free(struct sections *sections)
 {
-    if (report->several)
-        text_printf(report->page, "%" PRId64 ": ", id);
-    plot_svg_escape(report->page, name);
+    for (int i = 0; i < sections->count; i++) {
+        text_free(&sections->shown[i].text);
+        text_free(&sections->shown[i].name);
+    }
 }
 
 /* Of one campaign its sections, of several themselves. */
-static int add_navigation(struct report *report, int64_t campaign_id, struct err *err)
+static void add_navigation(struct report *report, const struct sections *sections)
 {
-    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    int result = list_campaigns(report, campaign_id, &rows, err);
     text_add(report->page, "<nav aria-label=\"Sections\">\n<ul>\n");
     if (report->several)
         text_add(report->page, "<li><a href=\"#comparison\">The campaigns compared</a></li>\n");
-    while (result == 0 && (result = sql_next(rows, err)) > 0) {
-        int64_t id = sql_integer(rows, 0);
-        result = 0;
-        text_printf(report->page, "<li><a href=\"#c%" PRId64 "\"><strong>", id);
-        add_name(report, id, sql_text(rows, 1));
-        text_add(report->page, "</strong></a></li>\n");
+    for (int i = sections->count - 1; i >= 0; i--) {
+        int64_t id = sections->shown[i].campaign_id;
+        text_printf(report->page, "<li><a href=\"#c%" PRId64 "\"><strong>%s</strong></a></li>\n", id,
+                    sections->shown[i].name.bytes);
         for (const struct report_section *section = report_sections; section->id && !report->several; section++)
             text_printf(report->page, "<li><a href=\"#c%" PRId64 "-%s\">%s</a></li>\n", id, section->id, section->heading);
     }
     text_add(report->page, "</ul></nav></header>\n<main>\n");
-    return result;
+    if (sections->left_out == 0)
+        return;
+    text_printf(report->page,
+                "<p class=\"note\" id=\"left-out\">The page has the last %d of %" PRId64
+                " campaigns; all of them would make it too long. <code>laggard report ",
+                sections->count, sections->count + sections->left_out);
+    plot_svg_escape(report->page, sql_path(report->sql));
+    text_add(report->page, " --campaign N</code> writes that of another, and <code>laggard sql ");
+    plot_svg_escape(report->page, sql_path(report->sql));
+    text_add(report->page, " 'SELECT campaign_id, name FROM campaign'</code> lists them.</p>\n");
 }
 
 /* Cells with the same label and arm, side by side. */
@@ -110,20 +123,71 @@ static int add_comparison(struct report *report, struct err *err)
     return report_add_table(report, &table, err);
 }
 
-static int add_campaigns(struct report *report, int64_t campaign_id, struct err *err)
+/* Its pictures where `drawn`; otherwise which command draws them. */
+static int write_section(struct report *report, struct section *section, bool drawn, struct err *err)
+{
+    struct report own = *report;
+    text_clear(&section->text);
+    own.page = &section->text;
+    own.campaign_id = section->campaign_id;
+    own.no_plots = !drawn;
+    text_printf(own.page, "<section aria-labelledby=\"c%" PRId64 "\">\n<h2 id=\"c%" PRId64 "\">%s</h2>\n", own.campaign_id,
+                own.campaign_id, section->name.bytes);
+    if (!drawn && !report->no_plots) {
+        text_add(own.page,
+                 "<p class=\"note\">Its pictures are not here, for those of later campaigns fill the page: <code>laggard report ");
+        plot_svg_escape(own.page, sql_path(report->sql));
+        text_printf(own.page, " --campaign %" PRId64 "</code> draws them.</p>\n", own.campaign_id);
+    }
+    int result = report_add_campaign(&own, err);
+    text_add(own.page, "</section>\n");
+    report->count = own.count;
+    if (result == 0)
+        report->pictures = own.pictures;
+    return result;
+}
+
+/* Those of the last campaigns, as many as the page has room for: with pictures, without them, or not at all. */
+static int write_sections(struct report *report, int64_t campaign_id, struct sections *sections, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    int result = list_campaigns(report, campaign_id, &rows, err);
+    int result =
+        plot_ask(report->sql, "SELECT campaign_id, name FROM campaign WHERE ?1 IN (0, campaign_id) ORDER BY campaign_id DESC", 1,
+                 (int64_t[]){campaign_id}, &rows, err);
     while (result == 0 && (result = sql_next(rows, err)) > 0) {
-        report->campaign_id = sql_integer(rows, 0);
-        text_printf(report->page, "<section aria-labelledby=\"c%" PRId64 "\">\n<h2 id=\"c%" PRId64 "\">", report->campaign_id,
-                    report->campaign_id);
-        add_name(report, report->campaign_id, sql_text(rows, 1));
-        text_add(report->page, "</h2>\n");
-        result = report_add_campaign(report, err);
-        text_add(report->page, "</section>\n");
+        result = 0;
+        if (sections->count == REPORT_CAMPAIGNS_MAX || sections->left_out > 0) {
+            sections->left_out++;
+            continue;
+        }
+        struct section *section = &sections->shown[sections->count++];
+        size_t room = sections->count == 1 ? SIZE_MAX : REPORT_BYTES_MAX - sections->bytes;
+        int drawn = report->pictures;
+        section->campaign_id = sql_integer(rows, 0);
+        if (report->several)
+            text_printf(&section->name, "%" PRId64 ": ", section->campaign_id);
+        plot_svg_escape(&section->name, sql_text(rows, 1));
+        result = write_section(report, section, !report->no_plots && drawn < REPORT_PICTURES_MAX, err);
+        if (result == 0 && section->text.length > room && report->pictures > drawn) {
+            report->pictures = REPORT_PICTURES_MAX;
+            result = write_section(report, section, false, err);
+        }
+        if (result == 0 && section->text.length > room) {
+            text_free(&section->text);
+            text_free(&section->name);
+            sections->count--;
+            sections->left_out++;
+            continue;
+        }
+        sections->bytes += section->text.length;
     }
     return result;
+}
+
+/* The view of stragglers reads every span, whichever campaign is asked for: once for the page, under the view's own name. */
+static int keep_workers(struct sql *sql, struct err *err)
+{
+    return sql_exec(sql, "CREATE TEMP TABLE workers AS SELECT * FROM main.workers", err);
 }
 
 int report_write(struct sql *sql, const struct report_asked *asked, struct text *page, struct err *err)
@@ -137,14 +201,19 @@ int report_write(struct sql *sql, const struct report_asked *asked, struct text 
             err, ERR_HOST,
             "the report's pictures are drawn by gnuplot, and no folder of PATH has it: install Debian's package gnuplot-nox, or "
             "that of your system, or ask for --no-plots");
+    cleanup(sections_free) struct sections sections = {0};
+    if (result == 0)
+        result = keep_workers(sql, err);
     if (result == 0)
         result = add_title(&report, asked->campaign_id, err);
     if (result == 0)
-        result = add_navigation(&report, asked->campaign_id, err);
+        result = write_sections(&report, asked->campaign_id, &sections, err);
+    if (result == 0)
+        add_navigation(&report, &sections);
     if (result == 0 && report.several)
         result = add_comparison(&report, err);
-    if (result == 0)
-        result = add_campaigns(&report, asked->campaign_id, err);
+    for (int i = sections.count - 1; i >= 0 && result == 0; i--)
+        text_add_bytes(page, sections.shown[i].text.bytes, sections.shown[i].text.length);
     text_add(page, "</main>\n<footer><p>Made by laggard");
     text_add(page, asked->no_plots ? ", without pictures: --no-plots was asked for" : "; pictures by gnuplot");
     text_add(page, ".</p></footer>\n</body>\n</html>\n");

@@ -8,12 +8,18 @@
 
 struct plot_kind;
 
+/* What a page holds at most, so that it stays under 3 MB and takes seconds: the sections of so many campaigns, so many bytes of them
+ * (the rest is for what stands around them), and pictures: no campaign gets any once there are so many. The last campaign is always
+ * there. */
+enum { REPORT_CAMPAIGNS_MAX = 30, REPORT_BYTES_MAX = 2700000, REPORT_PICTURES_MAX = 30 };
+
 struct report {
     struct sql *sql;
     struct text *page;
     int64_t campaign_id;    /* whose sections are written; 0: all campaigns' */
     bool no_plots, several; /* campaigns: then their numbers stand before their names */
     int count;              /* of tables and pictures: each has an id */
+    int pictures;           /* drawn so far */
 };
 
 extern const char report_style[]; /* CSS */

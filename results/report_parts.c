@@ -133,6 +133,7 @@ int report_add_plot(struct report *report, const char *name, int64_t trial, stru
         text_add(page, "</p>\n");
         return 0;
     }
+    report->pictures++;
     snprintf(id, sizeof(id), "p%d", report->count++);
     text_printf(page, "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     plot_svg_escape(page, picture.title.bytes);

@@ -77,6 +77,34 @@ is "$(page 'count(//h2)') $(page 'string(//h2/@id)') $(page 'string(//h2)') $(pa
 "$LAGGARD" report tiny.db --no-plots > page.html
 is "$(page 'count(//*[local-name()="svg"])') $(page 'count(//h3)')" "0 18" "tables alone"
 
+# ---- many campaigns: the last ones have pictures, those before them tables, and the first ones a command ----
+sed 's/repeats: 6/repeats: 1/; s/mlp.*3}/synthetic, size: 10KB, rounds: 3}/' tiny.yaml > small.yaml
+"$LAGGARD" run small.yaml --db many.db --quiet > /dev/null
+query many.db "CREATE TEMP TABLE copied AS SELECT * FROM campaign; $(seq 2 26 | sed 's/.*/UPDATE copied SET campaign_id = &; INSERT INTO campaign SELECT * FROM copied;/' | tr '\n' ' ')"
+for seed in 1 2 3 4 5 6 7 8; do
+    "$LAGGARD" run small.yaml --db many.db --quiet --seed $seed > /dev/null
+done
+report many.db
+is "$(page '//h2/@id' | grep -oE 'c[0-9]+' | tr '\n' ' ')" "$(seq 5 34 | sed 's/^/c/' | tr '\n' ' ')" "the last 30 of 34 campaigns"
+is "$(page '//nav//a/@href' | grep -oE 'c[0-9]+' | tr '\n' ' ')" "$(seq 5 34 | sed 's/^/c/' | tr '\n' ' ')" "and the way to each"
+like "$(page 'string(//p[@id="left-out"])')" "the last 30 of 34 campaigns; .* laggard report many.db --campaign N writes" "which are left out, and how to see them"
+is "$(query many.db "$(page 'string(//p[@id="left-out"]/code[2])' | sed "s/^[^']*'//; s/'$//")" | wc -l)" 34 "the command that lists them does"
+if [ -z "$drawn" ]; then
+    pictures() { # pictures CAMPAIGN
+        page "count(//section[@aria-labelledby='c$1']//*[local-name()='svg'])"
+    }
+    each=$(pictures 34)
+    is "$((each > 3)) $(page 'count(//*[local-name()="svg"])')" "1 $(((30 + each - 1) / each * each))" "30 pictures, and the rest of the campaign that had the last of them"
+    is "$(pictures 33) $(pictures 27) $(page 'count(//section[@aria-labelledby="c27"]//h3)')" "$each 0 9" "no campaign has half of them; those without have their tables"
+    like "$(page 'string(//section[@aria-labelledby="c27"]/p[@class="note"])')" "Its pictures are not here, .* laggard report many.db --campaign 27 draws them" "and say how to draw them"
+    report many.db --campaign 27
+    is "$(pictures 27) $(page 'count(//p[contains(., "Its pictures are not here")])')" "$each 0" "which does"
+fi
+query many.db "UPDATE campaign SET file_text = replace(hex(zeroblob(300000)), '0', '# ')"
+report many.db
+is "$(($(wc -c < page.html) < 3000000)) $(page 'count(//section[@aria-labelledby="c34"])')" "1 1" "campaigns of a megabyte each: as many as 3 MB hold, the last among them"
+like "$(page 'string(//p[@id="left-out"])')" "the last [12] of 34 campaigns" "and it says of how many"
+
 # ---- what names and numbers may be ----
 cp tiny.db odd.db
 hostile="'</script><script>alert(1)</script>\"''&amp;,' || char(10) || char(1) || ']]>' || CAST(x'ff41' AS TEXT)"
