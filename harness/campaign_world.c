@@ -1,7 +1,10 @@
 /* campaign_world.c: what a world cannot carry, refused where it stands in the campaign file. One row a reason; the text of the
  * virtual world's page has the same ones. */
+#include <string.h>
+
 #include "agents/scheme.h"
 #include "campaign_internal.h"
+#include "schemas/events.h"
 
 enum { WORKERS_EMULATED_MOST = 1000 };
 
@@ -33,16 +36,6 @@ static bool has_samples(const struct settings *settings)
 static bool draws_nothing(const struct settings *settings)
 {
     return !settings->scheme.outside && settings->compute_time.kind == DISTRIBUTION_MEASURED;
-}
-
-static bool duplicates(const struct settings *settings)
-{
-    return settings->link.impairments.duplicate > 0;
-}
-
-static bool reorders(const struct settings *settings)
-{
-    return settings->link.impairments.reorder > 0;
 }
 
 static bool leaves_gradients_out(const struct settings *settings)
@@ -81,17 +74,69 @@ static const struct refusal {
      "{distribution: constant, value: 20ms}"},
     {WORLD_VIRTUAL, sweeps_sizes, "workload.sizes", "world",
      "world virtual has no connections that message sizes could share: sweep workload.size in the matrix, which is the same there, "
-     "or "
-     "use world: emulated"},
-    {WORLD_VIRTUAL, duplicates, "topology.link.duplicate", "topology.link",
-     "world virtual sends no packet twice: TCP takes duplicates out; use world: emulated to see what they cost"},
-    {WORLD_VIRTUAL, reorders, "topology.link.reorder", "topology.link",
-     "world virtual lets no packet overtake another: what TCP makes of it needs TCP; use world: emulated"},
+     "or use world: emulated"},
     {WORLD_EMULATED, leaves_gradients_out, "workload.gradients", "world",
      "gradients can be left out only in the virtual world: set world: virtual"},
     {WORLD_EMULATED, has_many_workers, "workers", "world",
      "more than 1000 workers are possible only in the virtual world: set world: virtual"},
 };
+
+/* What happens to packets in no virtual link, whatever asks for it. */
+static const struct packet_refusal {
+    size_t offset; /* of its share, into struct link_settings */
+    const char *path, *sentence;
+} packet_refusals[] = {
+    {offsetof(struct link_settings, impairments.duplicate), "topology.link.duplicate",
+     "world virtual sends no packet twice: TCP takes duplicates out; use world: emulated to see what they cost"},
+    {offsetof(struct link_settings, impairments.reorder), "topology.link.reorder",
+     "world virtual lets no packet overtake another: what TCP makes of it needs TCP; use world: emulated"},
+};
+
+static bool link_asks(const struct link_settings *link, size_t offset)
+{
+    double share;
+    memcpy(&share, (const char *)link + offset, sizeof(share));
+    return share > 0;
+}
+
+static bool change_asks(const struct link_change *change, size_t offset)
+{
+    return change && (link_asks(&change->both.values, offset) || link_asks(&change->back.values, offset));
+}
+
+/* The field by which a link is to have it, or may have it later; NULL: none. */
+static const char *asked_by(const struct settings *settings, const struct packet_refusal *refusal)
+{
+    if (link_asks(&settings->link, refusal->offset))
+        return refusal->path;
+    if (settings->back && link_asks(&settings->back->values, refusal->offset))
+        return "topology.link.back";
+    if (change_asks(settings->bottleneck, refusal->offset))
+        return "topology.bottleneck";
+    if (change_asks(settings->uplink, refusal->offset))
+        return "topology.uplink";
+    for (int i = 0; i < settings->links.count; i++)
+        if (change_asks(&settings->links.links[i].change, refusal->offset))
+            return "topology.links";
+    for (int i = 0; i < settings->override_count; i++)
+        if (change_asks(&settings->overrides[i].change, refusal->offset))
+            return "topology.overrides";
+    for (int i = 0; i < settings->event_count; i++)
+        if (change_asks(&settings->events[i].change, refusal->offset))
+            return "events";
+    return NULL;
+}
+
+static int check_packets(const struct cell_view *check)
+{
+    for (size_t i = 0; i < sizeof(packet_refusals) / sizeof(packet_refusals[0]); i++) {
+        const char *path = asked_by(check->settings, &packet_refusals[i]);
+        if (path)
+            return campaign_fail(&check->reading->reader, check->at(check->context, path, "topology.link"), path, "%s",
+                                 packet_refusals[i].sentence);
+    }
+    return 0;
+}
 
 int campaign_check_world(const struct cell_view *check)
 {
@@ -101,6 +146,9 @@ int campaign_check_world(const struct cell_view *check)
         if (refusals[i].world == settings->world && refusals[i].asked(settings))
             return campaign_fail(reader, check->at(check->context, refusals[i].path, refusals[i].otherwise), refusals[i].path, "%s",
                                  refusals[i].sentence);
+    int status = settings->world == WORLD_VIRTUAL ? check_packets(check) : 0;
+    if (status < 0)
+        return status;
     const struct scheme *scheme = settings->scheme.outside ? NULL : scheme_find(settings->scheme.name);
     if (scheme && scheme->flags & SCHEME_NEEDS_VALUES && settings->workload.gradients == GRADIENTS_NONE)
         return campaign_fail(reader, check->at(check->context, "workload.gradients", "scheme"), "workload.gradients",
