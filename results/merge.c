@@ -54,9 +54,13 @@ static const char match_campaigns[] =
     "(SELECT m.cell_id FROM main.cell m WHERE k.there IS NOT NULL AND m.campaign_id = k.there AND m.number = c.number) AS there, "
     "c.cell_id + (SELECT coalesce(max(cell_id), 0) FROM main.cell) AS new "
     "FROM source.cell c JOIN moved_campaign_id k ON k.old = c.campaign_id;"
-    "UPDATE moved_cell_id SET new = there WHERE there IS NOT NULL;"
+    "UPDATE moved_cell_id SET new = there WHERE there IS NOT NULL; CREATE INDEX temp.by_cell ON moved_cell_id (old);"
     "CREATE TEMP TABLE moved_trial_id AS SELECT t.trial_id AS old, "
-    "(SELECT m.trial_id FROM main.trial m WHERE m.uuid = t.uuid) AS there, "
+    "coalesce((SELECT m.trial_id FROM main.trial m WHERE m.uuid = t.uuid), "
+    /* A virtual clock gives one trial the same times whenever it runs: two such are one. */
+    "(SELECT m.trial_id FROM main.trial m JOIN moved_cell_id k ON k.there = m.cell_id WHERE k.old = t.cell_id AND m.arm = t.arm "
+    "AND m.block = t.block AND m.world = 'virtual' AND t.world = 'virtual' AND m.status = 'finished' AND t.status = 'finished' AND "
+    "m.fidelity = t.fidelity AND m.digest = t.digest)) AS there, "
     "t.trial_id + (SELECT coalesce(max(trial_id), 0) FROM main.trial) AS new FROM source.trial t;"
     "UPDATE moved_trial_id SET new = there WHERE there IS NOT NULL;"
     /* Of an environment that no new campaign has, there is nothing to take. */
@@ -74,7 +78,8 @@ static const char conflict[] =
     "repeat ' || "
     "(t.block + 1) || ', and not the same one' FROM source.trial t JOIN moved_cell_id k ON k.old = t.cell_id "
     "JOIN source.cell c ON c.cell_id = t.cell_id JOIN main.trial m ON m.cell_id = k.there AND m.arm = t.arm AND m.block = t.block "
-    "AND m.uuid <> t.uuid WHERE k.there IS NOT NULL AND t.status = 'finished' AND m.status = 'finished' "
+    "AND m.uuid <> t.uuid WHERE k.there IS NOT NULL AND t.status = 'finished' AND m.status = 'finished' AND m.trial_id IS NOT "
+    "(SELECT there FROM moved_trial_id WHERE old = t.trial_id) "
     "UNION ALL SELECT 'several of its campaigns are the same one there: ' || c.name FROM moved_campaign_id k JOIN source.campaign "
     "c "
     "ON c.campaign_id = k.old WHERE k.there IS NOT NULL GROUP BY k.there HAVING count(*) > 1 LIMIT 1";
@@ -106,7 +111,7 @@ static int number_rows(struct sql *sql, struct err *err)
             return -ERR_HOST;
     }
     return sql_exec(sql,
-                    "CREATE INDEX temp.by_trial ON moved_trial_id (old); CREATE INDEX temp.by_cell ON moved_cell_id (old); "
+                    "CREATE INDEX temp.by_trial ON moved_trial_id (old); "
                     "CREATE INDEX temp.by_campaign ON moved_campaign_id (old)",
                     err);
 }

@@ -64,7 +64,16 @@ refused() { # refused NAME CODE ERE ARGUMENT...
     like "$(cat err.text)" "$pattern" "$name: the sentence"
     is "$(query out.db "SELECT count(*), total(trial_id) FROM trial; SELECT count(*) FROM campaign")" "$before" "$name: nothing is merged"
 }
-refused "the same campaign run again" 2 "both have a trial of cell scheme=.*, arm [ab], repeat [1-3], and not the same one.*--separate" out.db whole.db
+cp whole.db other-times.db && query other-times.db "UPDATE trial SET digest = 'x' || digest WHERE trial_id = 3"
+refused "the same campaign run again with another result" 2 "both have a trial of cell scheme=.*, arm [ab], repeat [1-3], and not the same one.*--separate" \
+    out.db other-times.db
+cp whole.db emulated.db && query emulated.db "UPDATE trial SET world = 'emulated' WHERE trial_id = 3"
+refused "in the emulated world, with whatever result" 2 "both have a trial of cell .*, and not the same one" out.db emulated.db
+before=$(content out.db | sha256sum)
+"$LAGGARD" merge out.db whole.db > out.text 2> err.text
+is "$?$(cat out.text err.text)" "0whole.db: 0 campaigns and 0 trials added, 1 shard joined, 12 trials there already" "the same virtual campaign run again adds nothing"
+is "$(content out.db | sha256sum)" "$before" "nor changes anything"
+sound out.db "run again"
 cp shard0.db forged.db && query forged.db "UPDATE trial SET digest = 'x' WHERE trial_id = 3"
 refused "a trial that is not what it says" 2 "is in both, but not the same" out.db forged.db
 cp shard0.db running.db && query running.db "UPDATE trial SET status = 'running', fidelity = NULL WHERE trial_id = 3"
