@@ -16,8 +16,10 @@
 #include "harness/descriptor_limit.h"
 #include "harness/interruption.h"
 #include "harness/plan_cell.h"
+#include "harness/plan_duration.h"
 #include "harness/verify_result.h"
 #include "netem/fabric.h"
+#include "netem/measure.h"
 
 struct verify_options {
     const char *cell;
@@ -73,8 +75,11 @@ static void say_progress(const struct verify_result *result, int index, int netw
 {
     const struct survey_entry *entry = &result->survey->entries[index];
     int links = entry->topology.link_count, sample = result->effort.sample;
-    fprintf(stderr, "network %d of %d: measuring %d of %d link%s\n", index + 1, network_count,
-            sample > 0 && sample < links ? sample : links, links, units_plural(links));
+    cleanup(text_free) struct text how_long = {0};
+    struct plan_duration duration = {.seconds = (double)measure_expected_ns(&entry->topology, &result->effort) / (double)NS_PER_S};
+    plan_duration_print(&duration, &how_long);
+    fprintf(stderr, "network %d of %d: measuring %d of %d link%s, %s\n", index + 1, network_count,
+            sample > 0 && sample < links ? sample : links, links, units_plural(links), how_long.bytes);
 }
 
 static int measure_networks(struct verify_result *result, struct link_survey *survey, bool quiet, int signal_fd,

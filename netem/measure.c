@@ -44,14 +44,11 @@ static struct measure_end end_of(const struct topology *topology, const int *nam
 
 enum { DEVICE_BYTES = 16 };
 
-static struct measure_path path_of(const struct topology *topology, const int *namespace_fds, const struct measure_effort *effort,
-                                   int index, int direction, const char *device)
+/* Without its ends. */
+static struct measure_path way_of(const struct topology *topology, const struct measure_effort *effort, int index, int direction)
 {
-    bool forward = direction == DIRECTION_FORWARD;
     const struct link *link = &topology->links[index];
     return (struct measure_path){
-        .source = end_of(topology, namespace_fds, forward ? link->from : link->to, device),
-        .target = end_of(topology, namespace_fds, forward ? link->to : link->from, device),
         .asked = link->direction[direction],
         .round_trip_ns = link->direction[0].delay_ns + link->direction[1].delay_ns,
         .mtu = topology->mtu,
@@ -61,15 +58,28 @@ static struct measure_path path_of(const struct topology *topology, const int *n
     };
 }
 
+static struct measure_path path_of(const struct topology *topology, const int *namespace_fds, const struct measure_effort *effort,
+                                   int index, int direction, const char *device)
+{
+    bool forward = direction == DIRECTION_FORWARD;
+    const struct link *link = &topology->links[index];
+    struct measure_path path = way_of(topology, effort, index, direction);
+    path.source = end_of(topology, namespace_fds, forward ? link->from : link->to, device);
+    path.target = end_of(topology, namespace_fds, forward ? link->to : link->from, device);
+    return path;
+}
+
+static bool fates_wanted(const struct measure_path *path)
+{
+    return path->time_ns > 0 || impairment_any_probability(&path->asked.impairments);
+}
+
 static int measure_once(const struct measure_path *path, struct direction_check *found, struct err *err)
 {
-    bool fates = path->time_ns > 0 || impairment_any_probability(&path->asked.impairments);
     int failed = measure_delay(path, found, err);
-    if (failed || found->probes_received == 0)
-        return failed;
-    if (fates)
+    if (!failed && fates_wanted(path) && (found->probes_received > 0 || measure_asked_to_lose(&path->asked)))
         failed = measure_fates(path, found, err);
-    return failed ? failed : measure_goodput(path, found, err);
+    return failed || found->probes_received == 0 ? failed : measure_goodput(path, found, err);
 }
 
 static int measure_direction(const struct measure_path *path, struct direction_check *check, struct err *err)
@@ -89,7 +99,10 @@ int64_t measure_longest_round_trip_ns(const struct topology *topology)
 {
     int64_t longest_ns = 0;
     for (int i = 0; i < topology->link_count; i++) {
-        int64_t round_trip_ns = topology->links[i].direction[0].delay_ns + topology->links[i].direction[1].delay_ns;
+        int64_t round_trip_ns = 0;
+        for (int d = 0; d < DIRECTIONS; d++)
+            round_trip_ns += topology->links[i].direction[d].delay_ns +
+                             measure_half_rate_ns(&topology->links[i].direction[d], (uint32_t)topology->mtu);
         longest_ns = round_trip_ns > longest_ns ? round_trip_ns : longest_ns;
     }
     return longest_ns;
@@ -100,6 +113,19 @@ int64_t measure_seconds_most(int link_count, const struct measure_effort *effort
     int64_t links = sample_count(link_count, effort);
     int64_t direction_ns = ROUND_TRIPS_A_LINK * round_trip_ns + TIMES_A_LINK * effort->time_ns;
     return SECONDS_BASE + effort->time_ns / NS_PER_S + links * (SECONDS_A_LINK + DIRECTIONS * ATTEMPTS * direction_ns / NS_PER_S);
+}
+
+int64_t measure_expected_ns(const struct topology *topology, const struct measure_effort *effort)
+{
+    int count = sample_count(topology->link_count, effort);
+    int64_t expected_ns = effort->time_ns;
+    for (int i = 0; i < DIRECTIONS * count; i++) {
+        int link = measure_sampled_link(topology->link_count, effort->sample, i / DIRECTIONS);
+        struct measure_path path = way_of(topology, effort, link, i % DIRECTIONS);
+        expected_ns += measure_delay_expected_ns(&path) + measure_goodput_expected_ns(&path) +
+                       (fates_wanted(&path) ? measure_fates_expected_ns(&path) : 0);
+    }
+    return expected_ns;
 }
 
 struct measured { /* the list of directions */

@@ -10,8 +10,9 @@ struct err;
  * is measured once more and the second result stands.
  *
  * Delay: from the sender's clock in front of send() to the kernel's receive stamp, so that the time this process needs to wake up
- * is not taken for the link's. 24 one-way UDP probes; thorough: 200, with jitter up to 2,000, further apart than jitter moves them.
- * Tolerance: the mean within 200 us or 5 %, whichever is more, and no probe lost. Thorough and with jitter: mean, standard
+ * is not taken for the link's. 24 one-way UDP probes; thorough: 200, with jitter up to 2,000, further apart than jitter moves them,
+ * and at no more than half of the rate. Tolerance: the mean within 200 us or 5 %, whichever is more, and no probe lost; where so
+ * much loss is asked that all may be (99 %), all may. Thorough and with jitter: mean, standard
  * deviation and quantiles as the distribution has them, within what so many probes can tell (99 %) and that tolerance.
  *
  * Fates: numbered UDP datagrams at no more than half of the rate tell loss, its runs, duplicates, corruption and reordering, where
@@ -36,9 +37,12 @@ struct err;
 int measure_links(const struct topology *topology, const int *namespace_fds /* one a place */, const struct measure_effort *effort,
                   struct link_check *checks /* one a link */, struct err *err);
 
-/* More seconds than measure_links() takes, so that nobody waits for ever. round_trip_ns: of the link with the longest. */
+/* More seconds than measure_links() takes, so that nobody waits for ever. round_trip_ns: of a full frame's pair over the link where
+ * that takes longest, each way at half of the rate. */
 int64_t measure_seconds_most(int link_count, const struct measure_effort *effort, int64_t round_trip_ns);
 int64_t measure_longest_round_trip_ns(const struct topology *topology);
+/* About what measure_links() takes when every link is as asked, on an idle host. Pure. */
+int64_t measure_expected_ns(const struct topology *topology, const struct measure_effort *effort);
 
 /* What a direction should show of itself (measure_expect.c). Pure. */
 struct measure_expectation {

@@ -2,7 +2,7 @@
  *
  * Theory of operation. One thread holds both sockets. A probe is sent every spacing: far enough apart that each meets an idle link
  * and, in a thorough measurement, an empty line in spite of jitter (which keeps order, so that a probe close behind a late one
- * would be late, too), and few enough that tbf's full bucket takes all of them at once even on the slowest link. Arrival is the
+ * would be late, too), and at no more than half of the rate, so that on the slowest link none waits for another. Arrival is the
  * kernel's receive stamp. */
 #include <errno.h>
 #include <math.h>
@@ -47,14 +47,16 @@ static void probes_free(struct probes *probes)
 int64_t measure_probe_spacing_ns(const struct measure_path *path)
 {
     const struct impairments *asked = &path->asked.impairments;
+    int64_t least_ns = measure_half_rate_ns(&path->asked, sizeof(struct probe));
+    least_ns = least_ns > SPACING_LEAST_NS ? least_ns : SPACING_LEAST_NS;
     if (path->time_ns == 0 || asked->jitter_ns == 0)
-        return SPACING_LEAST_NS;
+        return least_ns;
     struct impairment_table table = impairment_table_for(asked);
     int tail = table.size / SPAN_TAIL;
     double span = (double)(table.entries[table.size - 1 - tail] - table.entries[tail]) / IMPAIRMENT_SCALE;
     int64_t spacing_ns = (int64_t)(span * (double)asked->jitter_ns), most_ns = path->time_ns / MEASURE_SURVEY_PROBES;
     spacing_ns = spacing_ns < most_ns ? spacing_ns : most_ns;
-    return spacing_ns > SPACING_LEAST_NS ? spacing_ns : SPACING_LEAST_NS;
+    return spacing_ns > least_ns ? spacing_ns : least_ns;
 }
 
 int measure_probe_count(const struct measure_path *path)
@@ -127,6 +129,17 @@ void measure_delay_statistics(int64_t *delay_ns, int count, struct direction_che
     }
 }
 
+static int64_t patience_ns(const struct measure_path *path)
+{
+    return path->asked.delay_ns + impairment_jitter_most_ns(&path->asked.impairments) + PATIENCE_NS;
+}
+
+int64_t measure_delay_expected_ns(const struct measure_path *path)
+{
+    return measure_settle_ns(path) + measure_probe_count(path) * measure_probe_spacing_ns(path) +
+           (measure_asked_to_lose(&path->asked) ? patience_ns(path) : path->asked.delay_ns);
+}
+
 int measure_delay(const struct measure_path *path, struct direction_check *check, struct err *err)
 {
     cleanup(close_fd) int source = -1;
@@ -149,8 +162,7 @@ int measure_delay(const struct measure_path *path, struct direction_check *check
                      sizeof(to)); /* one that cannot be sent counts as lost */
         next_ns = probe.sent_ns + spacing_ns;
     }
-    receive_until(&probes,
-                  clock_now_ns() + path->asked.delay_ns + impairment_jitter_most_ns(&path->asked.impairments) + PATIENCE_NS, true);
+    receive_until(&probes, clock_now_ns() + patience_ns(path), true);
     check->probes_sent = (uint32_t)probes.sent;
     check->probes_received = (uint32_t)probes.received;
     measure_delay_statistics(probes.delay_ns, probes.received, check);

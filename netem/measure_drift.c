@@ -1,9 +1,9 @@
 /* netem/measure_drift.c: whether delays stay what they are: probes of all directions go on for a while, and the median of the last
  * ones is set against that of the first.
  *
- * Theory of operation. One thread holds two sockets a direction, sends a probe of each direction in turn, and takes what comes in
- * between. The median, because one disturbance of the host among a hundred probes is no drift. What lies between the two windows is
- * not kept. */
+ * Theory of operation. One thread holds two sockets a direction, sends a probe of each direction in turn, at no more than half of
+ * the slowest one's rate, and takes what comes in between. The median, because one disturbance of the host among a hundred probes
+ * is no drift. What lies between the two windows is not kept. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -111,20 +111,33 @@ static int64_t longest_delay_ns(const struct measure_path *paths, int count)
     return longest_ns;
 }
 
+/* Between two directions' probes. */
+static int64_t turn_ns_of(const struct measure_path *paths, int count)
+{
+    int64_t spacing_ns = SPACING_LEAST_NS;
+    for (int i = 0; i < count; i++) {
+        int64_t least_ns = measure_half_rate_ns(&paths[i].asked, sizeof(struct probe));
+        spacing_ns = least_ns > spacing_ns ? least_ns : spacing_ns;
+    }
+    int64_t turn_ns = spacing_ns / count;
+    return turn_ns > TURN_NS ? turn_ns : TURN_NS;
+}
+
 int measure_drifts(const struct measure_path *paths, struct measure_drift *drifts, int count, int64_t time_ns, struct err *err)
 {
+    if (count <= 0)
+        return 0;
     cleanup(drift_free) struct drift drift = {.direction_count = count};
     int64_t window_ns = time_ns / 2 < WINDOW_MOST_NS ? time_ns / 2 : WINDOW_MOST_NS;
-    int64_t turn_ns = SPACING_LEAST_NS / (count > 0 ? count : 1);
-    turn_ns = turn_ns > TURN_NS ? turn_ns : TURN_NS;
-    drift.room = (int)(window_ns / (turn_ns * (count > 0 ? count : 1))) + 2;
+    int64_t turn_ns = turn_ns_of(paths, count);
+    drift.room = (int)(window_ns / (turn_ns * count)) + 2;
     int failed = open_watches(&drift, paths, err);
     if (failed)
         return failed;
     int64_t begin_ns = clock_now_ns(), end_ns = begin_ns + time_ns;
     drift.first_until_ns = begin_ns + window_ns;
     drift.last_from_ns = end_ns - window_ns;
-    for (int turn = 0; clock_now_ns() < end_ns && count > 0; turn = (turn + 1) % count) {
+    for (int turn = 0; clock_now_ns() < end_ns; turn = (turn + 1) % count) {
         struct watch *watch = &drift.watches[turn];
         struct probe probe = {.magic = PROBE_MAGIC, .direction = (uint32_t)turn, .sent_ns = clock_now_ns()};
         (void)sendto(watch->source, &probe, sizeof(probe), 0, (struct sockaddr *)&watch->to, sizeof(watch->to));

@@ -26,7 +26,6 @@
 #define SPACING_LEAST_NS (50 * NS_PER_US) /* what one thread sends and receives with ease */
 #define STALL_NS (20 * NS_PER_MS)         /* for so long this thread may be kept from its processor */
 enum {
-    FRAME_HEADERS = 42, /* Ethernet 14, IPv4 20, UDP 8 */
     PAYLOAD_BYTES = 48,
     PAYLOAD_CORRUPT_BYTES = 256, /* so that most wrong bits hit it */
     COUNT_UNASKED = 2000,
@@ -87,11 +86,9 @@ struct measure_pace measure_fates_pace(const struct measure_path *path, uint64_t
 {
     const struct direction *asked = &path->asked;
     struct measure_pace pace = {.payload_bytes = measure_fates_payload_bytes(asked), .tick_ns = SPACING_LEAST_NS, .batch = 1};
-    uint64_t frame_bits = 8 * (pace.payload_bytes + FRAME_HEADERS + shaping_overhead_bytes(asked->framing));
-    if (asked->rate_bps > 0) {
-        double half_rate_ns = 2 * (double)frame_bits / (double)asked->rate_bps * (double)NS_PER_S;
-        pace.tick_ns = half_rate_ns > (double)pace.tick_ns ? (int64_t)half_rate_ns : pace.tick_ns;
-    }
+    uint64_t frame_bytes = pace.payload_bytes + MEASURE_FRAME_HEADERS + shaping_overhead_bytes(asked->framing);
+    int64_t half_rate_ns = measure_half_rate_ns(asked, pace.payload_bytes);
+    pace.tick_ns = half_rate_ns > pace.tick_ns ? half_rate_ns : pace.tick_ns;
     int64_t under_way_ns = asked->delay_ns + impairment_jitter_most_ns(&asked->impairments) + STALL_NS;
     uint64_t room = socket_bytes / SOCKET_BYTES_A_DATAGRAM;
     int64_t room_ns = under_way_ns / (int64_t)(room > 0 ? room : 1);
@@ -99,7 +96,7 @@ struct measure_pace measure_fates_pace(const struct measure_path *path, uint64_t
     /* Overtaking shows only among datagrams that are apart. */
     uint64_t batch = asked->impairments.reorder > 0 || pace.tick_ns > BATCH_TICK_NS ? 1 : (uint64_t)(BATCH_TICK_NS / pace.tick_ns);
     if (asked->rate_bps > 0)
-        batch = at_most(batch, asked->queue_packets > 0 ? asked->queue_packets / 2 : asked->queue_bytes / 2 / (frame_bits / 8));
+        batch = at_most(batch, asked->queue_packets > 0 ? asked->queue_packets / 2 : asked->queue_bytes / 2 / frame_bytes);
     pace.batch = batch > 1 ? (int)batch : 1;
     pace.tick_ns *= pace.batch;
     int64_t time_ns = path->time_ns > 0 ? path->time_ns : SURVEY_TIME_NS;
@@ -215,6 +212,19 @@ static void count_fates(const struct stream *stream, struct packet_fates *fates)
     fates->reordered = measure_overtakers(stream->arrivals, stream->first_arrivals);
 }
 
+static int64_t patience_ns(const struct measure_path *path)
+{
+    return path->asked.delay_ns + impairment_jitter_most_ns(&path->asked.impairments) +
+           (path->time_ns > 0 ? PATIENCE_NS : SURVEY_PATIENCE_NS);
+}
+
+int64_t measure_fates_expected_ns(const struct measure_path *path)
+{
+    struct measure_pace pace = measure_fates_pace(path, SOCKET_BYTES);
+    bool waits = measure_asked_to_lose(&path->asked) || path->asked.impairments.duplicate > 0;
+    return (int64_t)(pace.count / (uint64_t)pace.batch) * pace.tick_ns + (waits ? patience_ns(path) : path->asked.delay_ns);
+}
+
 int measure_fates(const struct measure_path *path, struct direction_check *check, struct err *err)
 {
     cleanup(stream_free) struct stream stream = {.source = -1, .target = -1};
@@ -234,9 +244,7 @@ int measure_fates(const struct measure_path *path, struct direction_check *check
         send_batch(&stream, &pace);
     }
     check->fates.spacing_ns = (double)(clock_now_ns() - begin_ns) / (double)stream.sent;
-    receive_until(&stream, pace.payload_bytes,
-                  clock_now_ns() + path->asked.delay_ns + impairment_jitter_most_ns(&path->asked.impairments) +
-                      (path->time_ns > 0 ? PATIENCE_NS : SURVEY_PATIENCE_NS),
+    receive_until(&stream, pace.payload_bytes, clock_now_ns() + patience_ns(path),
                   path->asked.impairments.duplicate > 0 ? UINT64_MAX : stream.sent);
     count_fates(&stream, &check->fates);
     uint64_t dropped = path->asked.impairments.corrupt > 0 ? 0 : at_most(dropped_here(&stream), check->fates.lost);

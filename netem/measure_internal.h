@@ -28,6 +28,9 @@ struct measure_path { /* one direction of one link */
     bool loses;                 /* asked in one of the link's directions: a connection's handshake crosses both */
     bool slow_start_after_idle; /* TCP may begin a message with a small window */
 };
+enum { MEASURE_FRAME_HEADERS = 42 }; /* of a datagram: Ethernet 14, IPv4 20, UDP 8 */
+/* measure_socket.c: so far apart, datagrams of so many bytes take half of the rate; 0: there is none. */
+int64_t measure_half_rate_ns(const struct direction *asked, uint32_t payload_bytes);
 
 /* measure_socket.c: a nonblocking socket in the end's namespace, bound to its address and a free port. */
 int measure_socket(const struct measure_end *end, int type, int *fd, struct sockaddr_in *bound, struct err *err);
@@ -47,6 +50,7 @@ enum { MEASURE_SURVEY_PROBES = 24 };
 int64_t measure_probe_spacing_ns(const struct measure_path *path);
 int measure_probe_count(const struct measure_path *path);
 int measure_delay(const struct measure_path *path, struct direction_check *check, struct err *err);
+int64_t measure_delay_expected_ns(const struct measure_path *path); /* what it takes on a link that is as asked; likewise below */
 /* Sorts the delays. */
 void measure_delay_statistics(int64_t *delay_ns, int count, struct direction_check *check);
 
@@ -59,6 +63,7 @@ struct measure_pace { /* of a stream of datagrams */
 };
 struct measure_pace measure_fates_pace(const struct measure_path *path, uint64_t socket_bytes);
 int measure_fates(const struct measure_path *path, struct direction_check *check, struct err *err);
+int64_t measure_fates_expected_ns(const struct measure_path *path);
 /* Of the numbers in order of their first arrival: how many came in front of a smaller one. */
 uint64_t measure_overtakers(const uint32_t *arrivals, uint64_t count);
 
@@ -69,6 +74,7 @@ struct measure_arrival {
 };
 /* Goodput and, thorough, messages after idle. */
 int measure_goodput(const struct measure_path *path, struct direction_check *check, struct err *err);
+int64_t measure_goodput_expected_ns(const struct measure_path *path);
 uint64_t measure_transfer_bytes(const struct measure_path *path);
 int64_t measure_pause_ns(const struct measure_path *path, uint64_t burst_bytes);
 /* The rate over the longest stretch in which no two arrivals are further apart than gap_ns, without its first quarter and at least

@@ -47,12 +47,23 @@ bool measure_asked_to_lose(const struct direction *asked)
     return impairment_any_loss(&asked->impairments) || asked->impairments.corrupt > 0;
 }
 
+/* With so much loss that none of the probes need have come: what is lost is for judge_fates() to judge. */
+static bool silence_asked(const struct direction *asked, const struct direction_check *check)
+{
+    struct measure_fates_expectation expected;
+    double low, high;
+    measure_expect_fates(asked, 0, measure_fates_payload_bytes(asked), &expected);
+    measure_interval(check->probes_sent, check->probes_sent, expected.loss_variance, &low, &high);
+    return expected.lost >= low;
+}
+
 static void judge_delay(const struct measure_path *path, struct direction_check *check)
 {
     const struct direction *asked = &path->asked;
     char found[UNITS_TEXT_BYTES], wanted[UNITS_TEXT_BYTES];
     if (check->probes_received == 0) {
-        object(check, "none of %u probes came through", check->probes_sent);
+        if (!silence_asked(asked, check))
+            object(check, "none of %u probes came through", check->probes_sent);
         return;
     }
     double tolerance_ns = delay_tolerance_ns(asked), expected_ns = (double)asked->delay_ns;
@@ -142,7 +153,7 @@ static void judge_goodput(const struct measure_path *path, struct direction_chec
     double asked_bps = payload_bps(path);
     double tolerance_bps = asked_bps * (asked->rate_bps < SLOW_RATE_BPS ? SLOW_RATE_TOLERANCE : RELATIVE_TOLERANCE);
     /* What TCP makes of an impaired link is TCP's business: two lost packets of a handshake take longer than a transfer may. */
-    if (check->goodput_bps <= 0 && (!path->loses || check->probes_received == 0))
+    if (check->goodput_bps <= 0 && (!path->loses || (check->probes_received == 0 && !silence_asked(asked, check))))
         object(check, "no transfer came through");
     else if (check->goodput_bps > 0 && asked->rate_bps && !impairment_asked(&asked->impairments) &&
              fabs(check->goodput_bps - asked_bps) > tolerance_bps)

@@ -101,6 +101,12 @@ bool measure_receive(int fd, void *bytes, size_t length, int64_t *arrived_ns, ss
     return true;
 }
 
+int64_t measure_half_rate_ns(const struct direction *asked, uint32_t payload_bytes)
+{
+    uint64_t frame_bits = 8 * (payload_bytes + MEASURE_FRAME_HEADERS + shaping_overhead_bytes(asked->framing));
+    return asked->rate_bps > 0 ? (int64_t)(2 * (double)frame_bits / (double)asked->rate_bps * (double)NS_PER_S) : 0;
+}
+
 int64_t measure_settle_ns(const struct measure_path *path)
 {
     const struct direction *asked = &path->asked;

@@ -3,8 +3,8 @@
  * Theory of operation. One thread sends from the source's namespace and receives in the target's, noting after each recv() how many
  * bytes have come. On a long path, slow start makes the arrivals a series of bursts, each at the link's rate and twice as long as
  * the one before; on a short one they run together. So the rate is taken from the longest stretch without a pause, and the transfer
- * is made long enough (60 ms plus what slow start takes) that such a stretch exists. Its first quarter is left out: it holds the
- * end of slow start and what tbf's full bucket let through at once.
+ * is made long enough (60 ms plus what slow start takes, and a few whole segments on the slowest link) that such a stretch exists.
+ * Its first quarter is left out: it holds the end of slow start and what tbf's full bucket let through at once.
  *
  * A message after idle goes over the same connection, whose window is open by then, from send() to the kernel's stamp on its last
  * byte, less the delay asked. */
@@ -25,7 +25,7 @@
 #define MESSAGE_WORTH_SECONDS 0.001
 #define WORTH_MOST_SECONDS 1.0
 #define PAUSE_LEAST_NS NS_PER_MS
-#define TIME_NS (1500 * NS_PER_MS) /* and a few round trips */
+#define TIME_NS (1500 * NS_PER_MS) /* and a few round trips, and twice what the bytes take */
 enum {
     BYTES_LEAST = 200000,
     BYTES_UNLIMITED = 16 << 20,
@@ -33,6 +33,7 @@ enum {
     ROUND_TRIPS_MOST = 6,       /* on top of TIME_NS */
     PAUSE_BURSTS = 4,
     INITIAL_WINDOW = 14600, /* bytes that TCP sends before the first acknowledgement */
+    FRAMES_LEAST = 5, /* one fills the bucket, one begins the stretch */
     CHUNK = 128 * 1024,
     ARRIVALS_MOST = 1 << 16,
     MESSAGE_BYTES_LEAST = 65536, /* so that a slow link's message is more than its bucket */
@@ -58,7 +59,7 @@ uint64_t measure_transfer_bytes(const struct measure_path *path)
         wanted = BYTES_LEAST;
     if (wanted > bytes_per_second * WORTH_MOST_SECONDS)
         wanted = bytes_per_second * WORTH_MOST_SECONDS;
-    return (uint64_t)wanted;
+    return (uint64_t)fmax(wanted, FRAMES_LEAST * path->mtu);
 }
 
 /* 0: no message is measured. */
@@ -197,9 +198,21 @@ static void run(struct transfer *transfer, int64_t until_ns)
     }
 }
 
-static int64_t patience_ns(const struct measure_path *path)
+static double bytes_ns(const struct measure_path *path, uint64_t bytes)
 {
-    return TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns;
+    return path->asked.rate_bps > 0 ? 8e9 * (double)bytes / (double)path->asked.rate_bps : 0;
+}
+
+static int64_t patience_ns(const struct measure_path *path, uint64_t bytes)
+{
+    return TIME_NS + ROUND_TRIPS_MOST * path->round_trip_ns + (int64_t)(2 * bytes_ns(path, bytes));
+}
+
+static int message_count(const struct measure_path *path, uint64_t bytes, double *one_ns)
+{
+    *one_ns = bytes_ns(path, bytes) + (double)(measure_settle_ns(path) + path->round_trip_ns);
+    int fit = (int)fmin((double)path->time_ns / *one_ns, MESSAGES_MOST);
+    return fit > MESSAGES_LEAST ? fit : MESSAGES_LEAST;
 }
 
 /* Each finds the link idle and tbf's bucket full. */
@@ -210,13 +223,13 @@ static void send_messages(struct transfer *transfer, const struct measure_path *
     uint64_t bytes = message_bytes(path);
     if (bytes == 0 || transfer->received < transfer->total || measure_stamp_arrivals(transfer->target, NULL) < 0)
         return;
-    double one_ns = 8e9 * (double)bytes / (double)path->asked.rate_bps + (double)(measure_settle_ns(path) + path->round_trip_ns);
-    int fit = (int)fmin((double)path->time_ns / one_ns, MESSAGES_MOST), wanted = fit > MESSAGES_LEAST ? fit : MESSAGES_LEAST;
+    double one_ns;
+    int wanted = message_count(path, bytes, &one_ns);
     for (; count < wanted && !transfer->broken; count++) {
         clock_sleep_until(clock_now_ns() + measure_settle_ns(path) + path->round_trip_ns);
         int64_t begin_ns = clock_now_ns();
         transfer->total += bytes;
-        run(transfer, begin_ns + patience_ns(path));
+        run(transfer, begin_ns + patience_ns(path, bytes));
         if (transfer->received < transfer->total)
             break;
         took_ns[count] = transfer->stamp_ns - begin_ns - path->asked.delay_ns;
@@ -243,12 +256,20 @@ static int carry_out(struct transfer *transfer, const struct measure_path *path,
     if (listen(transfer->listener, 1) < 0)
         return err_set_errno(err, ERR_HOST, errno, "listening for a transfer");
     if (connect(transfer->source, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
-        run(transfer, clock_now_ns() + patience_ns(path));
+        run(transfer, clock_now_ns() + patience_ns(path, transfer->total));
     uint64_t burst_bytes = shaping_for_direction(&path->asked, path->mtu).burst_bytes;
     check->goodput_bps =
         measure_stretch_bps(transfer->arrivals, transfer->arrival_count, burst_bytes, measure_pause_ns(path, burst_bytes));
     send_messages(transfer, path, check);
     return 0;
+}
+
+int64_t measure_goodput_expected_ns(const struct measure_path *path)
+{
+    uint64_t bytes = message_bytes(path);
+    double one_ns = 0, transfer_ns = bytes_ns(path, measure_transfer_bytes(path)) + 2 * (double)path->round_trip_ns;
+    int count = bytes > 0 ? message_count(path, bytes, &one_ns) : 0;
+    return (int64_t)(transfer_ns + count * one_ns);
 }
 
 int measure_goodput(const struct measure_path *path, struct direction_check *check, struct err *err)

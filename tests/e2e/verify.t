@@ -62,6 +62,19 @@ if [ -n "$delay" ]; then
         "000 000 100 100 011 011" "copies, wrong bits and overtaking are where they were asked"
 fi
 
+# The slowest links: what measures them does not fill them.
+campaign '{shape: star, link: {rate: 32kbit}}' 2
+"$LAGGARD" verify "$SCRATCH/campaign.yaml" --time 400ms --links 1 --json >"$SCRATCH/out" 2>"$SCRATCH/err"
+like "$(head -n 1 "$SCRATCH/err")" '^network 1 of 1: measuring 1 of 2 links, about 0 min 06 s$' "how long it takes is said before"
+is "$(ask "count(*), sum($(d measured.goodput_bps) > 0), count(*) FILTER (WHERE $(d reason) LIKE '%probes%' OR $(d reason) LIKE '%transfer%')")" "2 2 0" \
+    "a link of 32 kbit/s: no probe is lost and a transfer comes through" "$(ask "$(d reason)")"
+if [ -n "$delay" ]; then
+    campaign '{shape: star, link: {rate: 50mbit}, overrides: [{link: w0-router, loss: 100%}]}' 2
+    verify --links 1 --json
+    is "$status $(ask "group_concat($(d measured.loss_ratio) || ' ' || $(d within_tolerance), ' ')")" "0 1 1 1 1" \
+        "a link that loses everything is as asked" "$(cat "$SCRATCH/err")$(ask "$(d reason)")"
+fi
+
 # A link that is not what was asked: its rate is lowered behind the back of a measurement that is held meanwhile.
 tampers() {
     campaign "{shape: star, link: {rate: 50mbit$delay}}" 3

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "netem/measure.h"
 #include "netem/measure_internal.h"
 
 enum { SEGMENT = 1448, MOST = 20000, MTU = 1500 };
@@ -102,8 +103,26 @@ static void transfers_fit_the_rate(void **state)
     assert_int_equal(measure_transfer_bytes(&path), 200000); /* the least */
     path = path_of(1000000, 0);
     assert_int_equal(measure_transfer_bytes(&path), 125000); /* one second */
+    path = path_of(10000, 0);
+    assert_int_equal(measure_transfer_bytes(&path), 5 * MTU); /* of 1250 bytes there would be one arrival, and no stretch */
     path = path_of(0, 0);
     assert_true(measure_transfer_bytes(&path) > 1000000);
+}
+
+static void a_duration_is_the_sum_of_its_parts(void **state)
+{
+    (void)state;
+    const struct direction slow = {.rate_bps = 10000, .queue_bytes = 150000}, fast = {.rate_bps = 100000000, .queue_bytes = 150000};
+    const struct link links[] = {{.direction = {slow, slow}}, {.direction = {fast, fast}}};
+    const struct topology topology = {.links = links, .link_count = 2, .mtu = MTU};
+    struct measure_effort first = {.sample = 1}, all = {0}, thorough = {.time_ns = 5 * NS_PER_S};
+    /* 24 probes at half of the rate, five frames, and until the bucket is full. */
+    assert_true(fabs((double)measure_expected_ns(&topology, &first) / (2 * (24 * 92.8e6 + 6e9 + 0.302e9)) - 1) < 0.01);
+    assert_true(measure_expected_ns(&topology, &all) - measure_expected_ns(&topology, &first) < NS_PER_S);
+    /* Each slow direction: the time for delays, for fates, and the transfer; then the drift of all. */
+    int64_t took_ns = measure_expected_ns(&topology, &thorough);
+    assert_true(took_ns > 2 * 16 * NS_PER_S + 5 * NS_PER_S && took_ns < 2 * 17 * NS_PER_S + 2 * 2 * NS_PER_S + 5 * NS_PER_S);
+    assert_true(measure_seconds_most(2, &thorough, measure_longest_round_trip_ns(&topology)) * NS_PER_S > 2 * took_ns);
 }
 
 static void statistics_of_delays(void **state)
@@ -200,6 +219,7 @@ int main(void)
         cmocka_unit_test(stalled_reader_evens_out),
         cmocka_unit_test(pauses_count_only_where_slow_start_is_long),
         cmocka_unit_test(transfers_fit_the_rate),
+        cmocka_unit_test(a_duration_is_the_sum_of_its_parts),
         cmocka_unit_test(statistics_of_delays),
         cmocka_unit_test(verdicts_say_why),
         cmocka_unit_test(samples_are_spread),

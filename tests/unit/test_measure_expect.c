@@ -152,6 +152,19 @@ static void probes_are_as_far_apart_as_jitter_moves_them(void **state)
     assert_int_equal(measure_probe_count(&path), 200);
 }
 
+static void probes_of_a_slow_link_do_not_queue(void **state)
+{
+    (void)state;
+    struct measure_path path = {.asked = {.rate_bps = 10000}};
+    assert_int_equal(measure_probe_spacing_ns(&path), 92800 * NS_PER_US); /* two frames' time: 16 bytes and headers of 42 */
+    path.time_ns = 5 * NS_PER_S;
+    assert_int_equal(measure_probe_count(&path), 53);
+    path.asked.impairments = (struct impairments){.jitter_ns = NS_PER_MS, .jitter_distribution = JITTER_UNIFORM};
+    assert_int_equal(measure_probe_spacing_ns(&path), 92800 * NS_PER_US);
+    path.asked.rate_bps = 1000000;
+    assert_near((double)measure_probe_spacing_ns(&path), 2e6, 1e4);
+}
+
 static void datagrams_take_half_of_the_rate(void **state)
 {
     (void)state;
@@ -188,6 +201,7 @@ int main(void)
         cmocka_unit_test(overtaking_shows_among_near_ones),
         cmocka_unit_test(delays_of_a_distribution),
         cmocka_unit_test(probes_are_as_far_apart_as_jitter_moves_them),
+        cmocka_unit_test(probes_of_a_slow_link_do_not_queue),
         cmocka_unit_test(datagrams_take_half_of_the_rate),
     };
     return cmocka_run_group_tests_name("measure expectations", tests, NULL, NULL);

@@ -69,6 +69,22 @@ static void losses_lie_in_the_interval(void **state)
     expect(&path, check, "3 of 10000 packets were lost, and none was to");
 }
 
+static void silence_is_as_asked_where_all_is_lost(void **state)
+{
+    (void)state;
+    struct measure_path path = thorough((struct direction){.rate_bps = GBIT, .impairments = {.loss = 1}});
+    struct direction_check check = {.measured = true, .probes_sent = 24, .fates = {.sent = 2000, .lost = 2000, .loss_runs = 1}};
+    path.loses = true;
+    expect(&path, check, "");
+    path.asked.impairments.loss = 0.97; /* of 24 probes none may come, of 2000 packets some must */
+    expect(&path, check, "100 % of 2000 packets were lost where 97 % was asked");
+    check.fates.lost = 1940;
+    expect(&path, check, "");
+    path.asked.impairments.loss = 0.5;
+    check.fates.lost = 1000;
+    expect(&path, check, "none of 24 probes came through; no transfer came through");
+}
+
 static void bursts_are_as_long_as_asked(void **state)
 {
     (void)state;
@@ -181,6 +197,7 @@ int main(void)
         cmocka_unit_test(losses_lie_in_the_interval),        cmocka_unit_test(bursts_are_as_long_as_asked),
         cmocka_unit_test(copies_wrong_bits_and_order),       cmocka_unit_test(delays_have_the_asked_distribution),
         cmocka_unit_test(messages_after_idle_keep_the_rate), cmocka_unit_test(delays_do_not_drift),
+        cmocka_unit_test(silence_is_as_asked_where_all_is_lost),
     };
     return cmocka_run_group_tests_name("measure verdicts", tests, NULL, NULL);
 }
