@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,6 +51,13 @@ void shape_apply_patch(struct link_settings *to, const struct link_patch *patch)
     for (size_t i = 0; i < sizeof(*to); i++)
         if (patch->replaces[i])
             ((unsigned char *)to)[i] = values[i];
+    /* A queue is counted in bytes or in packets: who sets the one takes the other out. */
+    bool bytes = patch->replaces[offsetof(struct link_settings, queue_bytes)];
+    bool packets = patch->replaces[offsetof(struct link_settings, queue_packets)] && to->queue_packets > 0;
+    if (bytes && !packets)
+        to->queue_packets = 0;
+    if (packets && !bytes)
+        to->queue_bytes = 0;
 }
 
 /* `back`: which direction is the change's way back. */

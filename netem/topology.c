@@ -59,6 +59,8 @@ static int check_link(const struct link_settings *link, int mtu, struct err *err
         return err_set(err, ERR_USAGE, "gilbert_elliott needs r above 0: the first burst would never end");
     if (impairments->jitter_ns > 0 && impairments->jitter_distribution == JITTER_TABLE && !impairments->jitter_table)
         return err_set(err, ERR_USAGE, "jitter_distribution table needs jitter_table, the path of a file");
+    if (link->queue_bytes > 0 && link->queue_packets > 0)
+        return err_set(err, ERR_USAGE, "a queue is counted in bytes (queue) or in packets (queue_packets), not both");
     if (link->queue_bytes > 0 && link->queue_bytes < (uint64_t)mtu + FRAME_HEADER)
         return err_set(err, ERR_USAGE, "a queue of %s does not hold one frame of %d bytes: every packet would be dropped",
                        units_spell_size(found, sizeof(found), link->queue_bytes), mtu + FRAME_HEADER);
@@ -107,11 +109,6 @@ int topology_change_direction(const struct direction *now, const struct link_pat
 {
     struct link_settings link = settings_of(now);
     shape_apply_patch(&link, patch);
-    if (patch->replaces[offsetof(struct link_settings, queue_bytes)] &&
-        !patch->replaces[offsetof(struct link_settings, queue_packets)])
-        link.queue_packets = 0; /* counted the other way from now on */
-    if (link.queue_packets > 0)
-        link.queue_bytes = 0;
     int code = check_link(&link, mtu, err);
     if (code < 0)
         return code;
