@@ -2,8 +2,8 @@
  *
  * Source: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
  *
- * Among a power of two of ranks, p (schedule_fold.c), the vector is cut into p chunks. Step m = p/2 .. 1: a rank owns the chunks of a
- * block of 2m; it sends the half that its partner, rank XOR m, will own, and adds what comes to its own half. Then each owns one
+ * Among a power of two of ranks, p (schedule_fold.c), the vector is cut into p chunks. Step m = p/2 .. 1: a rank owns the chunks of
+ * a block of 2m; it sends the half that its partner, rank XOR m, will own, and adds what comes to its own half. Then each owns one
  * chunk of the sum, and the steps run backwards: m = 1 .. p/2 exchange the halves again, in their places. Each of the p sends
  * 2(p-1)/p S. A chunk's sum is made once and copied: all have the same bits.
  *

@@ -33,8 +33,8 @@ struct schedule {
 /* Appends an operation, unless count is 0. */
 void schedule_put(struct schedule *schedule, enum schedule_action action, int peer, size_t first, size_t count);
 
-/* For algorithms among a power of two of ranks: who is above it gives its vector to another, and gets the sum in the end. Returns the
- * power; 0: this rank is one of those, and its list is complete. unfold() ends the others' lists. */
+/* For algorithms among a power of two of ranks: who is above it gives its vector to another, and gets the sum in the end. Returns
+ * the power; 0: this rank is one of those, and its list is complete. unfold() ends the others' lists. */
 int schedule_fold(const struct allreduce_shape *shape, int rank, struct schedule *schedule);
 void schedule_unfold(const struct allreduce_shape *shape, int rank, int power, struct schedule *schedule);
 
