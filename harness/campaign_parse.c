@@ -134,7 +134,8 @@ static int check_trial_count(const struct reading *reading, int cell_count)
                          units_plural(reading->base.repeats), cell_count, units_plural(cell_count), (long long)trials, TRIALS_MAX);
 }
 
-/* A world by --world is read like one of the file; both are one more axis, the one that varies fastest. */
+/* A world by --world is read like one of the file; both are one more axis, the one that varies fastest. Axes and arms are read
+ * before. */
 static int override_world(struct reading *reading, const char *world)
 {
     const struct reader *reader = &reading->reader;
@@ -146,6 +147,11 @@ static int override_world(struct reading *reading, const char *world)
         if (reading->axes[i].field == field)
             return campaign_fail_key(reader, reading->axes[i].list, "matrix.world",
                                      "the file sweeps the world, so --world %s has no place: leave one of the two out", world);
+    for (int i = 0; i < reading->arm_count; i++)
+        if (campaign_arm_sets(&reading->arms[i], field))
+            return campaign_fail_key(reader, yaml_document_child(reading->root, "arms"), "arms",
+                                     "arm %s sets the world, so --world %s has no place: leave one of the two out",
+                                     reading->arms[i].arm.name, world);
     int status = yaml_document_parse("--world", text, strlen(text), reader->arena, &value, reader->err);
     if (status < 0)
         return status;
@@ -170,10 +176,10 @@ static int parse(const char *path, const char *text, size_t length, const struct
     const struct yaml_value *matrix = yaml_document_child(reading.root, "matrix");
     const struct yaml_value *arms = yaml_document_child(reading.root, "arms"), *gate = yaml_document_child(reading.root, "gate");
     status = matrix ? matrix_read_axes(&reading, matrix) : 0;
-    if (status == 0 && overrides && overrides->world)
-        status = override_world(&reading, overrides->world);
     if (status == 0 && arms)
         status = campaign_read_arms(&reading, arms);
+    if (status == 0 && overrides && overrides->world)
+        status = override_world(&reading, overrides->world);
     if (status == 0)
         status = read_base(&reading);
     if (status == 0 && overrides && overrides->seed)

@@ -97,6 +97,28 @@ static void without_arms_nothing_changes(void **state)
     assert_string_equal(plan.cells[0].title, plan.cells[0].label);
 }
 
+/* What the command line says of all trials, no arm may say otherwise. */
+static void a_world_of_the_command_line_is_every_arms(void **state)
+{
+    (void)state;
+    static const char text[] = "name: t\nscheme: ring\nworkers: 2\nworkload: {model: synthetic, size: 1KB, rounds: 1}\n"
+                               "compute.time: {distribution: constant, value: 1ms}\n"
+                               "arms: [{name: a}, {name: b, settings: {world: virtual}}]\n";
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    char path[] = "/tmp/laggard-arms-XXXXXX";
+    cleanup(close_fd) int fd = mkstemp(path);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    static const char *const worlds[] = {NULL, "emulated", "virtual", "both"};
+    for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++) {
+        struct plan plan;
+        struct err err = {0};
+        int result = campaign_load(path, &(struct campaign_overrides){.world = worlds[i]}, arena, &plan, &err);
+        assert_int_equal(result, worlds[i] ? -ERR_USAGE : 0);
+        assert_true(!worlds[i] || strstr(err.text, "arm b sets the world, so --world "));
+    }
+    unlink(path);
+}
+
 static const char *value_of(char *const *environment, const char *name, int *count)
 {
     const char *found = NULL;
@@ -210,6 +232,7 @@ int main(void)
         cmocka_unit_test(arms_can_be_outside_programs),
         cmocka_unit_test(arms_of_a_cell_follow_each_other_in_random_order),
         cmocka_unit_test(without_arms_nothing_changes),
+        cmocka_unit_test(a_world_of_the_command_line_is_every_arms),
         cmocka_unit_test(an_arms_variables_take_the_place_of_the_callers),
         cmocka_unit_test(the_gate_of_a_campaign_is_read),
         cmocka_unit_test_setup_teardown(arms_are_stored_with_their_cells, fixture_setup, fixture_teardown),
