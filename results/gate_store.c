@@ -1,4 +1,4 @@
-/* results/gate_store.c: keeps a gate's verdicts in the table `verdict` of the campaign's database, in place of those that were there. */
+/* results/gate_store.c: keeps a gate's verdicts in the table `verdict` of the campaign's database, in place of earlier ones. */
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "results/gate.h"
