@@ -1,7 +1,7 @@
 /* impairment_check.c: TAP. The relay's impairments on real packets: every decision is the one that the random stream gives, what is
  * sent is delivered or counted, order is kept unless asked otherwise, and TCP's data arrives right whatever happens to its packets.
  */
-#include "tests/netns/relay_rig.h"
+#include "tests/netns/relay_transfer.h"
 
 #include <linux/sock_diag.h>
 #include <math.h>
@@ -198,66 +198,20 @@ static void jitter_keeps_order(void)
     rig_close(&rig);
 }
 
-struct transfer {
-    int listener;
-    uint64_t bytes, wrong;
-};
-
-static unsigned char pattern(uint64_t position)
-{
-    return (unsigned char)(position * 2654435761u >> 13);
-}
-
-static void *receive_transfer(void *argument)
-{
-    struct transfer *transfer = argument;
-    enum { CHUNK = 1 << 16 };
-    unsigned char *chunk = malloc(CHUNK);
-    int fd = accept(transfer->listener, NULL, NULL);
-    ssize_t length;
-    while ((length = recv(fd, chunk, CHUNK, 0)) > 0)
-        for (ssize_t i = 0; i < length; i++)
-            transfer->wrong += chunk[i] != pattern(transfer->bytes++);
-    close(fd);
-    free(chunk);
-    return NULL;
-}
-
 static void tcp_content(void)
 {
     enum { BYTES = 2 << 20 };
     struct impairments asked = {.jitter_ns = 100000, .loss = 0.005, .duplicate = 0.02, .corrupt = 0.005, .reorder = 0.02};
     struct rig_spec spec = impaired(asked);
     struct rig rig;
-    struct sockaddr_in from, to;
-    pthread_t thread;
     spec.direction[DIRECTION_FORWARD].delay_ns = spec.direction[DIRECTION_BACKWARD].delay_ns = NS_PER_MS / 2;
     rig_open(&rig, &spec);
-    struct transfer transfer = {.listener = rig_socket(&rig, 1, SOCK_STREAM, &to)};
-    int fd = rig_socket(&rig, 0, SOCK_STREAM, &from);
-    struct timeval patience = {.tv_sec = 60};
-    if (listen(transfer.listener, 1) < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
-        pthread_create(&thread, NULL, receive_transfer, &transfer) != 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
-        rig_die("a connection");
-    unsigned char *bytes = malloc(BYTES);
-    for (uint64_t i = 0; i < BYTES; i++)
-        bytes[i] = pattern(i);
-    for (size_t sent = 0; sent < BYTES;) {
-        ssize_t length = send(fd, bytes + sent, BYTES - sent, MSG_NOSIGNAL);
-        if (length < 0)
-            rig_die("send");
-        sent += (size_t)length;
-    }
-    shutdown(fd, SHUT_WR);
-    pthread_join(thread, NULL);
+    struct transfer transfer = transfer_over(&rig, BYTES);
     const struct relay_counters *c = &rig.counters[DIRECTION_FORWARD];
     check(transfer.bytes == BYTES && transfer.wrong == 0, "TCP over all of it: %llu bytes, %llu of them wrong",
           (unsigned long long)transfer.bytes, (unsigned long long)transfer.wrong);
     check(c->lost > 0 && c->corrupted > 0 && c->packets > BYTES / RIG_MTU, "in packets of one frame: %llu, %llu of them corrupted",
           (unsigned long long)c->packets, (unsigned long long)c->corrupted);
-    free(bytes);
-    close(fd);
-    close(transfer.listener);
     rig_close(&rig);
 }
 

@@ -1,7 +1,7 @@
 /* relay_check.c: TAP. The relay's promises that hold on a host of any speed: order, content, nothing earlier than asked (less the
  * bias), every packet accounted for, and an end when the control descriptor closes. How late packets are is the benchmark's
  * business. */
-#include "tests/netns/relay_rig.h"
+#include "tests/netns/relay_transfer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -270,65 +270,19 @@ static void refused_writes(void)
     rig_close(&rig);
 }
 
-struct stream {
-    int listener;
-    uint64_t bytes, wrong;
-};
-
-static unsigned char pattern(uint64_t position)
-{
-    return (unsigned char)(position * 2654435761u >> 13);
-}
-
-static void *receive_stream(void *argument)
-{
-    struct stream *stream = argument;
-    enum { CHUNK = 1 << 16 };
-    unsigned char *chunk = malloc(CHUNK);
-    int fd = accept(stream->listener, NULL, NULL);
-    ssize_t length;
-    while ((length = recv(fd, chunk, CHUNK, 0)) > 0)
-        for (ssize_t i = 0; i < length; i++)
-            stream->wrong += chunk[i] != pattern(stream->bytes++);
-    close(fd);
-    free(chunk);
-    return NULL;
-}
-
 /* Large offloaded packets over two links: every byte is the one that was sent. */
 static void tcp_content(void)
 {
     enum { BYTES = 16 << 20 };
     struct rig_spec spec = delayed(2, NS_PER_MS);
     struct rig rig;
-    struct sockaddr_in from, to;
-    pthread_t thread;
     rig_open(&rig, &spec);
-    struct stream stream = {.listener = rig_socket(&rig, 1, SOCK_STREAM, &to)};
-    int fd = rig_socket(&rig, 0, SOCK_STREAM, &from);
-    struct timeval patience = {.tv_sec = 60};
-    if (listen(stream.listener, 1) < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
-        pthread_create(&thread, NULL, receive_stream, &stream) != 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
-        rig_die("a connection over two links");
-    unsigned char *bytes = malloc(BYTES);
-    for (uint64_t i = 0; i < BYTES; i++)
-        bytes[i] = pattern(i);
-    for (size_t sent = 0; sent < BYTES;) {
-        ssize_t length = send(fd, bytes + sent, BYTES - sent, MSG_NOSIGNAL);
-        if (length < 0)
-            rig_die("send");
-        sent += (size_t)length;
-    }
-    shutdown(fd, SHUT_WR);
-    pthread_join(thread, NULL);
-    check(stream.bytes == BYTES && stream.wrong == 0, "%llu bytes over two links, %llu of them wrong",
-          (unsigned long long)stream.bytes, (unsigned long long)stream.wrong);
+    struct transfer transfer = transfer_over(&rig, BYTES);
+    check(transfer.bytes == BYTES && transfer.wrong == 0, "%llu bytes over two links, %llu of them wrong",
+          (unsigned long long)transfer.bytes, (unsigned long long)transfer.wrong);
     const struct relay_counters *counters = forward_counters(&rig, 0);
     check(counters->bytes > BYTES && counters->bytes / (counters->packets + 1) > RIG_MTU,
           "in packets larger than the MTU: %llu bytes each", (unsigned long long)(counters->bytes / (counters->packets + 1)));
-    free(bytes);
-    close(fd);
-    close(stream.listener);
     rig_close(&rig);
 }
 
