@@ -63,6 +63,10 @@ struct allreduce_network {
     /* [rounds][size]: what each rank's gradient takes, from its own end of the round before on; NULL: nothing */
     const double *compute_ns;
 };
+static inline int allreduce_network_rounds(const struct allreduce_network *network)
+{
+    return network->rounds > 1 ? network->rounds : 1;
+}
 
 struct schedule;
 struct allreduce_algorithm {
@@ -86,7 +90,7 @@ struct allreduce_algorithm {
     /* Payload of one all-reduce, exact. */
     uint64_t (*sent_bytes)(const struct allreduce_algorithm *self, const struct allreduce_shape *shape, int rank);
     /* When the last round is over for the last member, in each of several networks of one shape; ns, NAN where memory is short or
-     * the members are too many to work it out. Networks of encoded or low-rank gradients have one round. */
+     * the members are too many to work it out. Networks of low-rank gradients have one round. */
     void (*predict_ns)(const struct allreduce_algorithm *self, const struct allreduce_network *networks, int count,
                        double *times_ns);
     const char *method; /* of that prediction: prediction.h */

@@ -254,7 +254,8 @@ static void predict_ns(const struct allreduce_algorithm *self, const struct allr
     }
     schedule_predict_ns(self, words, count, times_ns);
     for (int i = 0; i < count; i++)
-        times_ns[i] += compressor->encode_additions * (double)vector_bytes * networks[i].reduce_ns_per_byte;
+        times_ns[i] += compressor->encode_additions * (double)vector_bytes * networks[i].reduce_ns_per_byte *
+                       allreduce_network_rounds(&networks[i]);
 }
 
 const struct allreduce_algorithm allreduce_encoded = {

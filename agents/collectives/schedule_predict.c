@@ -233,15 +233,10 @@ static void clear_rank(struct rank_plan *plan)
     }
 }
 
-static int rounds_of(const struct allreduce_network *network)
-{
-    return network->rounds > 1 ? network->rounds : 1;
-}
-
 static double follow(struct simulation *simulation, const struct allreduce_network *network)
 {
     simulation->network = network;
-    simulation->rounds = rounds_of(network);
+    simulation->rounds = allreduce_network_rounds(network);
     simulation->end = 0;
     simulation->heap_length = 0;
     for (int rank = 0; rank < network->shape.size; rank++) {
@@ -288,7 +283,7 @@ static void choose_coarseness(struct simulation *simulation, const struct allred
     const int most = algorithm->parameter == ALLREDUCE_SEGMENT ? MESSAGE_PARTS : COARSENESS_MOST;
     int rounds = 0;
     for (int i = 0; i < count; i++)
-        rounds += rounds_of(&networks[i]);
+        rounds += allreduce_network_rounds(&networks[i]);
     for (simulation->coarseness = 1; simulation->coarseness < most; simulation->coarseness *= 2)
         if (parts_in_all(simulation, networks->shape.size) * rounds <= PARTS_MOST)
             return;

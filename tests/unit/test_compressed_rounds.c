@@ -322,9 +322,11 @@ static void test_predictions(void **state)
         assert_true(found_parts.reduce_ns == 0);
         /* the last message has a decoding behind it, the encoding is in front */
         const struct compressor *compressor = compressor_at(compress);
+        const double alone_ns = found_parts.round_ns;
         found_parts = predict(setup, 1e-3);
         double least = (compressor->encode_additions + compressor->decode_additions) * N * 4 * 1e-3;
         assert_true(found_parts.reduce_ns >= least * (1 - 1e-9) && found_parts.reduce_ns < least * P);
+        assert_true(found_parts.round_ns - alone_ns >= least * (1 - 1e-9)); /* in every round that is followed */
         struct scheme_setup chosen = compressed("allreduce-auto", P, N, compress);
         assert_true(predict(chosen, 1e-3).round_ns == found_parts.round_ns);
     }
