@@ -23,8 +23,9 @@ const struct canned_query canned_queries[] = {
      "measured_over_predicted, "
      "max(prediction_reason) AS why_not FROM predictions GROUP BY campaign_id, cell, basis"},
     {"where-time-went", "spans by kind and role: how many, and how long on average, in ms",
-     "SELECT campaign_id, label, arm, role, kind, count(*) AS spans, round(avg(duration_ns) / 1e6, 4) AS mean_ms, "
-     "sum(moved_bytes) AS moved_bytes FROM spans WHERE warmup = 0 GROUP BY campaign_id, cell, arm, role, kind"},
+     "SELECT campaign_id, label, arm, role, kind, sum(span_count) AS spans, round(total(duration_ns) / sum(span_count) / 1e6, 4) "
+     "AS "
+     "mean_ms, sum(moved_bytes) AS moved_bytes FROM span_totals GROUP BY campaign_id, cell, arm, role, kind"},
     {"stragglers", "how far each worker is behind the fastest, in ms",
      "SELECT campaign_id, label, arm, node_name, count(*) AS trials, round(avg(straggling_mean_ns) / 1e6, 3) AS mean_ms, "
      "round(avg(straggling_p99_ns) / 1e6, 3) AS p99_ms FROM workers GROUP BY campaign_id, cell, arm, node ORDER BY campaign_id, "

@@ -55,11 +55,10 @@ int report_add_timelines(struct report *report, struct err *err)
         "WITH first AS (SELECT min(t.trial_id) AS trial_id FROM trial t WHERE t.campaign_id = ?1 AND t.status = "
         "'finished' AND t.fidelity <> 'void' GROUP BY t.cell_id, t.arm ORDER BY 1 LIMIT 4) SELECT " REPORT_NAME(
             "s") " AS \"cell\", "
-                 "s.trial AS \"#trial\", s.role AS \"role\", s.kind AS \"kind\", count(*) AS \"#spans\", avg(s.duration_ns) / 1e6 "
-                 "AS "
-                 "\"#3mean, ms\", max(s.duration_ns) / 1e6 AS \"#3longest, ms\", sum(s.moved_bytes) AS \"#bytes moved\" FROM spans "
-                 "s "
-                 "WHERE s.trial IN (SELECT trial_id FROM first) AND s.warmup = 0 GROUP BY s.trial, s.role, s.kind",
+                 "s.trial AS \"#trial\", s.role AS \"role\", s.kind AS \"kind\", sum(s.span_count) AS \"#spans\", "
+                 "total(s.duration_ns) / sum(s.span_count) / 1e6 AS \"#3mean, ms\", max(s.longest_ns) / 1e6 AS \"#3longest, ms\", "
+                 "sum(s.moved_bytes) AS \"#bytes moved\" FROM span_totals s "
+                 "WHERE s.trial IN (SELECT trial_id FROM first) GROUP BY s.trial, s.role, s.kind",
         "No finished trial has spans."};
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     int64_t trials[TIMELINES_MAX];

@@ -26,6 +26,8 @@ enum row_kind {
     ROW_ROUND,
     ROW_ROUND_HELD,
     ROW_SPAN,
+    ROW_SPAN_TOTAL,
+    ROW_STRAGGLING,
     ROW_GRADIENT,
     ROW_EVALUATION,
     ROW_NODE_COUNTER,
@@ -54,6 +56,7 @@ struct sql_statement *store_row(struct store *store, enum row_kind kind, struct 
 int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err);
 int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_nodes_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
+int store_span_summaries(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_samples(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_processes(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);
 int store_events_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);

@@ -37,6 +37,9 @@ static const struct {
     [ROW_ROUND] = {"round", "trial_id, round, warmup, begin_ns, end_ns, slowest_node"},
     [ROW_ROUND_HELD] = {"round_held", "trial_id, node, round, held_ns"},
     [ROW_SPAN] = {"span", "trial_id, node, round, kind, peer, flags, begin_ns, end_ns, moved_bytes"},
+    [ROW_SPAN_TOTAL] = {"span_total", "trial_id, size_position, node, kind, span_count, duration_ns, longest_ns, moved_bytes"},
+    [ROW_STRAGGLING] = {"straggling", "trial_id, node, round_count, compute_mean_ns, straggling_mean_ns, straggling_p50_ns, "
+                                      "straggling_p99_ns, straggling_maximum_ns"},
     [ROW_GRADIENT] = {"gradient",
                       "trial_id, node, position, round, worker, step, staleness_count, arrival_order, fate, arrived_ns"},
     [ROW_EVALUATION] = {"evaluation", "trial_id, node, round, at_ns, loss, accuracy_ratio, sample_count, reason"},

@@ -256,9 +256,10 @@ int store_trial_end(struct store *store, int64_t trial_id, const struct trial_en
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     if (sql_begin(store->sql, &transaction, err) < 0 || update_trial(store, trial_id, end, err) < 0 ||
         store_links_seen(store, trial_id, end, err) < 0 || store_nodes_seen(store, trial_id, end, err) < 0 ||
-        store_processes(store, trial_id, end, err) < 0 || store_samples(store, trial_id, end, err) < 0 ||
-        store_events_seen(store, trial_id, end, err) < 0 || store_traffic(store, trial_id, end, err) < 0 ||
-        store_cpu_limits(store, trial_id, end, err) < 0 || replace_predictions(store, trial_id, end, err) < 0 ||
+        store_span_summaries(store, trial_id, end, err) < 0 || store_processes(store, trial_id, end, err) < 0 ||
+        store_samples(store, trial_id, end, err) < 0 || store_events_seen(store, trial_id, end, err) < 0 ||
+        store_traffic(store, trial_id, end, err) < 0 || store_cpu_limits(store, trial_id, end, err) < 0 ||
+        replace_predictions(store, trial_id, end, err) < 0 ||
         store_predictions(store, trial_id, "measured", end->predicted_measured, end->size_count, err) < 0 ||
         (end->status == TRIAL_FINISHED && store_metrics(store, trial_id, end, err) < 0) || sql_commit(&transaction, err) < 0)
         return -ERR_HOST;

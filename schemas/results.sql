@@ -257,6 +257,31 @@ CREATE TABLE span (
     moved_bytes INTEGER NOT NULL
 ) STRICT;
 
+-- What the spans come to, stored when a trial ends: measured rounds only.
+CREATE TABLE span_total (
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    size_position INTEGER NOT NULL,
+    node INTEGER NOT NULL,
+    kind INTEGER NOT NULL REFERENCES span_kind,
+    span_count INTEGER NOT NULL,
+    duration_ns INTEGER NOT NULL,
+    longest_ns INTEGER NOT NULL,
+    moved_bytes INTEGER NOT NULL,
+    PRIMARY KEY (trial_id, size_position, node, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE straggling (
+    trial_id INTEGER NOT NULL REFERENCES trial,
+    node INTEGER NOT NULL,
+    round_count INTEGER NOT NULL,
+    compute_mean_ns INTEGER NOT NULL,
+    straggling_mean_ns INTEGER NOT NULL,
+    straggling_p50_ns INTEGER NOT NULL,
+    straggling_p99_ns INTEGER NOT NULL,
+    straggling_maximum_ns INTEGER NOT NULL,
+    PRIMARY KEY (trial_id, node)
+) STRICT, WITHOUT ROWID;
+
 -- The fate of every gradient, for schemes in which it may differ: as the server saw it, of a cancelled one as its worker did.
 CREATE TABLE gradient (
     trial_id INTEGER NOT NULL REFERENCES trial,

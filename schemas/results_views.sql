@@ -206,39 +206,24 @@ JOIN node n ON n.trial_id = s.trial_id AND n.node = s.node
 LEFT JOIN node p ON p.trial_id = s.trial_id AND p.node = s.peer
 LEFT JOIN message_size z ON z.trial_id = s.trial_id AND s.round BETWEEN z.first_round AND z.first_round + z.round_count - 1;
 
-CREATE VIEW workers AS
-WITH latency AS (
-    SELECT s.trial_id, s.node, s.round, sum(s.end_ns - s.begin_ns) AS compute_ns
-    FROM span s
-    JOIN trial t USING (trial_id)
-    JOIN node n ON n.trial_id = s.trial_id AND n.node = s.node
-    LEFT JOIN message_size z ON z.trial_id = s.trial_id AND s.round BETWEEN z.first_round AND z.first_round + z.round_count - 1
-    WHERE s.kind = (SELECT kind FROM span_kind WHERE name = 'compute') AND n.role = 'worker'
-        AND s.round - coalesce(z.first_round, 0) >= t.warmup_round_count
-    GROUP BY s.trial_id, s.round, s.node
-    HAVING max(s.flags & 2) = 0
-),
-straggling AS (
-    SELECT trial_id, node, compute_ns, compute_ns - min(compute_ns) OVER (PARTITION BY trial_id, round) AS behind_ns FROM latency
-),
-ranked AS (
-    SELECT trial_id, node, compute_ns, behind_ns,
-           row_number() OVER (PARTITION BY trial_id, node ORDER BY behind_ns) AS rank,
-           count(*) OVER (PARTITION BY trial_id, node) AS round_count
-    FROM straggling
-)
-SELECT t.campaign_id, r.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, r.node, n.name AS node_name,
-       max(r.round_count) AS round_count,
-       CAST(round(avg(r.compute_ns)) AS INTEGER) AS compute_mean_ns,
-       CAST(round(avg(r.behind_ns)) AS INTEGER) AS straggling_mean_ns,
-       CAST(round(sum(r.behind_ns * max(0, 1 - abs(r.rank - 1 - (r.round_count - 1) * 0.5)))) AS INTEGER) AS straggling_p50_ns,
-       CAST(round(sum(r.behind_ns * max(0, 1 - abs(r.rank - 1 - (r.round_count - 1) * 0.99)))) AS INTEGER) AS straggling_p99_ns,
-       max(r.behind_ns) AS straggling_maximum_ns
-FROM ranked r
+CREATE VIEW span_totals AS
+SELECT t.campaign_id, s.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, s.node, n.name AS node_name, n.role,
+       k.name AS kind, s.span_count, s.duration_ns, s.longest_ns, s.moved_bytes, z.size_position,
+       coalesce(z.payload_bytes, t.payload_bytes) AS payload_bytes
+FROM span_total s
 JOIN trial t USING (trial_id)
 JOIN cell ce USING (cell_id)
-JOIN node n ON n.trial_id = r.trial_id AND n.node = r.node
-GROUP BY r.trial_id, r.node;
+JOIN span_kind k USING (kind)
+JOIN node n ON n.trial_id = s.trial_id AND n.node = s.node
+LEFT JOIN message_size z ON z.trial_id = s.trial_id AND z.size_position = s.size_position;
+
+CREATE VIEW workers AS
+SELECT t.campaign_id, s.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, s.node, n.name AS node_name,
+       s.round_count, s.compute_mean_ns, s.straggling_mean_ns, s.straggling_p50_ns, s.straggling_p99_ns, s.straggling_maximum_ns
+FROM straggling s
+JOIN trial t USING (trial_id)
+JOIN cell ce USING (cell_id)
+JOIN node n ON n.trial_id = s.trial_id AND n.node = s.node;
 
 CREATE VIEW learning_curves AS
 SELECT t.campaign_id, e.trial_id AS trial, ce.number AS cell, ce.label, ce.scheme, ce.workers, t.arm, e.round, max(e.at_ns) AS at_ns,

@@ -373,4 +373,16 @@ static inline void assert_asked_text(const struct fixture *fixture, const char *
     } while (0)
 #define assert_asked(fixture, query, expected) assert_near(ask(fixture, query), expected, 1e-9 * (1 + fabs((double)(expected))))
 
+/* What is stored of the spans is what they come to. */
+static inline void fixture_same_span_totals(struct fixture *fixture)
+{
+#define SPANS_TOTALLED                                                                                                             \
+    "SELECT trial, node, kind, payload_bytes, count(*), sum(duration_ns), max(duration_ns), sum(moved_bytes) FROM spans WHERE "    \
+    "warmup = 0 GROUP BY 1, 2, 3, 4"
+#define STORED_TOTALS "SELECT trial, node, kind, payload_bytes, span_count, duration_ns, longest_ns, moved_bytes FROM span_totals"
+    assert_asked(fixture, "SELECT count(*) FROM (" SPANS_TOTALLED " EXCEPT " STORED_TOTALS ")", 0);
+    assert_asked(fixture, "SELECT count(*) FROM (" STORED_TOTALS " EXCEPT " SPANS_TOTALLED ")", 0);
+    assert_asked(fixture, "SELECT count(*) > 0 FROM span_totals", 1);
+}
+
 #endif

@@ -93,6 +93,7 @@ static void each_message_size_has_numbers_of_its_own(void **state)
     assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial = 1 AND warmup AND round IN (0, 2)", 8);
     assert_asked(fixture, "SELECT count(*) FROM spans WHERE trial = 1 AND warmup AND round IN (1, 3)", 0);
     assert_asked(fixture, "SELECT max(round_count) FROM workers WHERE trial = 1", 2);
+    fixture_same_span_totals(fixture);
 }
 
 static void the_digest_knows_message_sizes(void **state)
