@@ -1,5 +1,5 @@
-/* test_link_queue.c: a queue is counted in bytes or in packets, and what comes last says in which: an override, the other direction,
- * an event. */
+/* test_link_queue.c: a queue is counted in bytes or in packets, and what comes last says in which: an override, the other
+ * direction, an event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
