@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "harness/campaign.h"
 #include "harness/commands.h"
-#include "harness/descriptor_limit.h"
+#include "harness/host_limits.h"
 #include "harness/interruption.h"
 #include "harness/plan_cell.h"
 #include "harness/plan_duration.h"
@@ -71,15 +71,55 @@ static const struct option_table verify_table = {
 };
 enum { NOT_GIVEN = -1 };
 
+/* What is of the virtual world has no links to measure. */
+static int leave_out_virtual(struct link_survey *survey, int cell_count, const char *file, struct err *err)
+{
+    int kept = 0;
+    for (int e = 0; e < survey->count; e++) {
+        bool keep = !survey->entries[e].virtual;
+        for (int c = 0; c < cell_count; c++)
+            if (survey->entry_of_cell[c] == e)
+                survey->entry_of_cell[c] = keep ? kept : -1;
+        if (keep)
+            survey->entries[kept++] = survey->entries[e];
+    }
+    survey->count = kept;
+    if (kept == 0)
+        return err_set(err, ERR_USAGE,
+                       "'%s' has no links to measure: what is to be verified is of the virtual world; give it the world 'emulated'",
+                       file);
+    return 0;
+}
+
+static int measured_links(const struct survey_entry *entry, const struct measure_effort *effort)
+{
+    int links = entry->topology.link_count;
+    return effort->sample > 0 && effort->sample < links ? effort->sample : links;
+}
+
+static int check_limits(const struct link_survey *survey, const struct measure_effort *effort, struct err *err)
+{
+    struct host_limits limits;
+    host_limits_read(&limits);
+    for (int e = 0; e < survey->count; e++) {
+        const struct survey_entry *entry = &survey->entries[e];
+        struct host_demand demand;
+        host_demand_of_measurement(&entry->topology, entry->engine, measured_links(entry, effort), &demand);
+        if (host_limits_check(&limits, &demand, err) < 0)
+            return err_wrap(err, "network %d of %d", e + 1, survey->count);
+    }
+    return 0;
+}
+
 static void say_progress(const struct verify_result *result, int index, int network_count)
 {
     const struct survey_entry *entry = &result->survey->entries[index];
-    int links = entry->topology.link_count, sample = result->effort.sample;
+    int links = entry->topology.link_count;
     cleanup(text_free) struct text how_long = {0};
     struct plan_duration duration = {.seconds = (double)measure_expected_ns(&entry->topology, &result->effort) / (double)NS_PER_S};
     plan_duration_print(&duration, &how_long);
     fprintf(stderr, "network %d of %d: measuring %d of %d link%s, %s\n", index + 1, network_count,
-            sample > 0 && sample < links ? sample : links, links, units_plural(links), how_long.bytes);
+            measured_links(entry, &result->effort), links, units_plural(links), how_long.bytes);
 }
 
 static int measure_networks(struct verify_result *result, struct link_survey *survey, bool quiet, int signal_fd,
@@ -136,7 +176,7 @@ int cmd_verify(int argc, char **argv, struct err *err)
     int code = options_parse(&verify_table, argc, argv, &options, &files, err);
     if (code != 0)
         return code < 0 ? code : 0;
-    descriptor_limit_raise();
+    host_limits_raise();
     struct plan plan;
     struct fabric_host host;
     struct link_survey survey = {0};
@@ -148,11 +188,15 @@ int cmd_verify(int argc, char **argv, struct err *err)
     if (code == 0)
         code = link_survey_prepare(&plan, options.engine != NOT_GIVEN ? &options.engine : NULL, cell, &host, arena, &survey, err);
     if (code == 0)
+        code = leave_out_virtual(&survey, plan.cell_count, argv[0], err);
+    struct verify_result result = {
+        .plan = &plan, .survey = &survey, .effort = {.sample = (int)options.links, .time_ns = options.time_ns}};
+    if (code == 0)
+        code = check_limits(&survey, &result.effort, err);
+    if (code == 0)
         code = interruption_open(&signal_fd, err);
     if (code < 0)
         return code;
-    struct verify_result result = {
-        .plan = &plan, .survey = &survey, .effort = {.sample = (int)options.links, .time_ns = options.time_ns}};
     code = measure_networks(&result, &survey, options.quiet, signal_fd, arena, err);
     if (code < 0)
         return code;

@@ -22,6 +22,8 @@ enum {
     TRAFFIC_FILES = 8, /* streams, control, timer, what it polls */
     FLOW_SOCKETS = 3,  /* sending, receiving, listening */
     STREAMS = 3,       /* of an outside program: output, errors, report */
+    MEASURE_FILES = 8, /* a transfer's sockets, and what is open for a moment */
+    MEASURE_SOCKETS = 4, /* of a link: two for the drift of each direction */
     PIPE = 2,
     AGENT_BYTES = 400 << 10, /* with the spans below */
     SPANS_LEAST = 4096,
@@ -69,6 +71,7 @@ static uint64_t agent_bytes(const struct settings *settings, const struct scheme
 
 struct use { /* of the controller and the programs */
     uint64_t controller_files, node_files, traffic_files, processes, bytes;
+    uint64_t measured_links; /* all at once */
 };
 
 static struct use use_of_agents(const struct settings *settings, const struct scheme_setup *setup, bool data_shared)
@@ -152,6 +155,8 @@ static void add_up(int nodes, const struct network_size *size, const struct use 
                   {"the relay", needs.relay_files},
                   {"the process that captures", needs.capture_files},
                   {"the process of the cross traffic", use->traffic_files},
+                  {"the process that measures links", /* what holds the network, forked */
+                   use->measured_links ? needs.warden_files + MEASURE_FILES + MEASURE_SOCKETS * use->measured_links : 0},
                   {"the agent with the most connections", use->node_files}};
     for (size_t i = 0; i < sizeof(opened) / sizeof(opened[0]); i++)
         if (opened[i].files > demand->files) {
@@ -195,6 +200,14 @@ void host_demand_of_network(const struct topology *topology, enum engine_kind en
                                 .user_namespace = geteuid() != 0};
     struct use use = {.controller_files = CONTROLLER_FILES + PIPE * STREAMS * (uint64_t)programs, .processes = (uint64_t)programs};
     use.controller_files += size.captures;
+    needs_measure(topology, engine, &size);
+    add_up(topology->host_count, &size, &use, demand);
+}
+
+void host_demand_of_measurement(const struct topology *topology, enum engine_kind engine, int links, struct host_demand *demand)
+{
+    struct network_size size = {.user_namespace = geteuid() != 0};
+    const struct use use = {.controller_files = CONTROLLER_FILES, .measured_links = (uint64_t)links};
     needs_measure(topology, engine, &size);
     add_up(topology->host_count, &size, &use, demand);
 }

@@ -49,6 +49,8 @@ void host_demand_of(const struct cell *cell, const struct topology *topology, en
 /* A network with `programs` outside programs that somebody starts by hand. */
 void host_demand_of_network(const struct topology *topology, enum engine_kind engine, int programs,
                             const struct capture_settings *capture, struct host_demand *demand);
+/* A network without programs, of which so many links are measured at the same time. */
+void host_demand_of_measurement(const struct topology *topology, enum engine_kind engine, int links, struct host_demand *demand);
 /* A parameter server and nodes - 1 workers in a star of delayed links, with a gradient of a few kilobytes. */
 void host_demand_of_star(int nodes, struct host_demand *demand);
 

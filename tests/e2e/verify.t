@@ -116,6 +116,15 @@ is "$(ask "count(*), min($(d link)), max(json_extract(n.value, '\$.links'))")" "
 verify --links 1 --cell 0
 like "$(cat "$SCRATCH/out")" '^network of cell 0 \(scheme=ring workers=2\): star, 2 hosts, engine none, 1 of 2 links measured' "the table says what was measured"
 is "$(grep -c '^w0-router  ' "$SCRATCH/out")$(cat "$SCRATCH/err" | grep -vc 'not as asked')" 20 "a row a direction, and nothing else to say"
+printf 'matrix: {world: [virtual, emulated]}\ncompute.time: {distribution: constant, value: 1ms}\nname: t\nworkload: {model: synthetic, size: 1KB, rounds: 1}\nscheme: ring\nworkers: 2\ntopology: {link: {rate: 100mbit}}\n' > "$SCRATCH/both.yaml"
+"$LAGGARD" verify "$SCRATCH/both.yaml" --time 200ms --links 1 --json >"$SCRATCH/out" 2>"$SCRATCH/err"
+is "$(ask 'count(*)') $(grep -c '^network 1 of 1: ' "$SCRATCH/err")" "2 1" "of two worlds the emulated one is measured" "$(cat "$SCRATCH/err")"
+sed 's/^matrix.*/world: virtual/' "$SCRATCH/both.yaml" > "$SCRATCH/virtual.yaml"
+output=$("$LAGGARD" verify "$SCRATCH/virtual.yaml" 2>&1)
+is "$? $output" "2 laggard: error: '$SCRATCH/virtual.yaml' has no links to measure: what is to be verified is of the virtual world; give it the world 'emulated'" \
+    "the virtual world has nothing to measure"
+output=$(ulimit -n 60 && "$LAGGARD" verify "$SCRATCH/campaign.yaml" --cell 3 2>&1)
+like "$? $output" '^3 laggard: error: network 1 of 1: 4 nodes need [0-9]+ open files in one process \(the process that measures links\)' "sockets for all links are asked for before anything is built"
 verify --cell 7
 is "$status$(cat "$SCRATCH/err")" "2laggard: error: --cell '7' is no cell of $SCRATCH/campaign.yaml: \`laggard plan $SCRATCH/campaign.yaml\` lists them" "an unknown cell"
 verify --time 10

@@ -223,6 +223,21 @@ static void the_relay_asks_for_more(void **state)
     assert_int_equal(with.relay_mappings, 0); /* no link needs it */
 }
 
+static void measured_links_have_sockets(void **state)
+{
+    (void)state;
+    enum { LINKS = 99 };
+    struct link links[LINKS] = {0};
+    const struct topology topology = {.host_count = LINKS, .place_count = LINKS + 1, .links = links, .link_count = LINKS};
+    struct host_demand few, all;
+    host_demand_of_measurement(&topology, ENGINE_NONE, 32, &few);
+    host_demand_of_measurement(&topology, ENGINE_NONE, LINKS, &all);
+    assert_string_equal(all.files_of, "the process that measures links");
+    assert_int_equal(all.files - few.files, (LINKS - 32) * 4); /* a source and a target of each direction */
+    assert_in_range(few.files, 2 * (LINKS + 1) + 32 * 4, 2 * (LINKS + 1) + 32 * 4 + 100);
+    assert_int_equal(few.nodes, LINKS);
+}
+
 static void traffic_and_limits_ask_for_more(void **state)
 {
     (void)state;
@@ -339,6 +354,7 @@ int main(void)
         cmocka_unit_test(processes_come_first_and_alone),
         cmocka_unit_test(demands_grow_with_the_nodes),
         cmocka_unit_test(the_relay_asks_for_more),
+        cmocka_unit_test(measured_links_have_sockets),
         cmocka_unit_test(traffic_and_limits_ask_for_more),
         cmocka_unit_test(models_and_data_count),
         cmocka_unit_test(captures_count),
