@@ -134,6 +134,7 @@ check: | deps ## build and run every test that this host can run; says what it s
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs test-programs
 	$(Q)DOWNLOAD_SECONDS=60 tests/install-deps check || echo "make check goes on without it" >&2
 	$(Q)tests/vm/prepare
+	$(Q)tests/browser/prepare
 	$(Q)LAGGARD_BUILD=$(B) tests/run-check
 
 .PHONY: check-vm

@@ -8,9 +8,9 @@
 
 struct plot_kind;
 
-/* What a page holds at most, so that it stays under 3 MB and takes seconds: the sections of so many campaigns, so many bytes of them
- * (the rest is for what stands around them), and pictures: no campaign gets any once there are so many. The last campaign is always
- * there. */
+/* What a page holds at most, so that it stays under 3 MB and takes seconds: sections of so many campaigns, so many bytes of them
+ * (the rest is for what stands around them), and pictures: no campaign gets any once there are so many. The last campaign is
+ * always there. */
 enum { REPORT_CAMPAIGNS_MAX = 30, REPORT_BYTES_MAX = 2700000, REPORT_PICTURES_MAX = 30 };
 
 struct report {
