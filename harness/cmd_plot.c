@@ -1,6 +1,10 @@
 /* cmd_plot.c: `laggard plot`: one picture of what a database holds, as SVG, PNG or PDF. */
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,6 +20,7 @@ struct plot_options {
     const char *output;
     int64_t campaign, trial, round;
     int format;
+    bool format_given;
 };
 
 static const struct option_row plot_rows[] = {
@@ -24,7 +29,8 @@ static const struct option_row plot_rows[] = {
      .offset = offsetof(struct plot_options, format),
      .choices = plot_format_names,
      .value_name = "FORMAT",
-     .help = "svg, png or pdf (default: svg)"},
+     .help = "svg, png or pdf (default: as the name of --output ends, or else svg)",
+     .given = offsetof(struct plot_options, format_given)},
     {.name = "campaign",
      .type = OPTION_INTEGER,
      .offset = offsetof(struct plot_options, campaign),
@@ -70,6 +76,16 @@ static int list(void)
     return 0;
 }
 
+/* The format that a file's name ends with; SVG where it ends with none. */
+static int format_of_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (int i = 0; dot && i < PLOT_FORMAT_COUNT; i++)
+        if (strcasecmp(dot + 1, plot_format_names[i]) == 0)
+            return i;
+    return PLOT_SVG;
+}
+
 static int draw(const char *db, const char *name, const struct plot_options *options, struct text *out, struct err *err)
 {
     cleanup(sql_cleanup) struct sql *sql = NULL;
@@ -111,6 +127,8 @@ int cmd_plot(int argc, char **argv, struct err *err)
         return result < 0 ? result : 0;
     if (words == 1)
         return list();
+    if (!options.format_given && options.output)
+        options.format = format_of_name(options.output);
     if (options.format != PLOT_SVG && !options.output && isatty(STDOUT_FILENO))
         return err_set(err, ERR_USAGE, "plot: %s is not for a terminal: name a file with -o, or send it to another program",
                        plot_format_names[options.format]);

@@ -49,6 +49,10 @@ is "$(script tiny.db learning-rounds | block line1)" "$(query tiny.db "SELECT pr
 is "$(script tiny.db timeline --trial 2 --round 4 | block compute | wc -l)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 2 AND round = 4 AND kind = 'compute'")" "timeline: the spans of the round that was asked for"
 is "$(script sizes.db sizes | block line1)" "$(query sizes.db "SELECT printf('%d %.6g', payload_bytes, algbw_bytes_per_second / 1e6) FROM cells WHERE scheme = 'ring' ORDER BY payload_bytes")" "sizes: a line a scheme, by size"
 is "$(script tiny.db stragglers | block tails | wc -l)" 6 "stragglers: a row a worker"
+PATH=$PWD/fake "$LAGGARD" plot tiny.db timeline -o named.PNG
+PATH=$PWD/fake "$LAGGARD" plot tiny.db timeline -o named.pdf
+PATH=$PWD/fake "$LAGGARD" plot tiny.db timeline -o asked.pdf --format png
+is "$(grep -ohE 'set terminal [a-z]+' named.PNG named.pdf asked.pdf | cut -d ' ' -f 3 | tr '\n' ' ')" "pngcairo pdfcairo pngcairo " "the format is what --format says, or how the name of the file ends"
 # A database of an emulated campaign has measured links; here they are put in.
 cp tiny.db links.db
 query links.db "INSERT INTO link_check (trial_id, link, direction, goodput_bps, delay_mean_ns, delay_minimum_ns, delay_maximum_ns, probes_sent_count, probes_received_count, within_tolerance) SELECT trial_id, link, direction, 95e6, 1000000 + link, 900000, 1200000, 9, 9, 1 FROM link WHERE trial_id = 1"
