@@ -185,6 +185,6 @@ int cmd_baselines(int argc, char **argv, struct err *err)
             return actions[i].run(argv[1], &options, err);
     }
     const char *near = options_nearest(argv[0], names, ACTIONS);
-    return err_set(err, ERR_USAGE, "baselines: found '%s'%s%s%s, allowed are: set, show, diff, export", argv[0],
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return err_set(err, ERR_USAGE, "baselines: found '%s'%s%s%s are: set, show, diff, export", argv[0],
+                   near ? ", did you mean '" : ", allowed", near ? near : "", near ? "'? Allowed" : "");
 }

@@ -58,8 +58,8 @@ static int find(const char *asked, const char **text, struct err *err)
         names[count++] = query->name;
     const char *near = options_nearest(asked, names, count);
     return err_set(err, ERR_USAGE,
-                   "there is no canned query '%.80s'%s%s%s; `laggard sql DB` lists them, and a free one has more than one word",
-                   asked, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+                   "there is no canned query '%.80s'%s%s%s `laggard sql DB` lists them, and a free one has more than one word",
+                   asked, near ? ", did you mean '" : ";", near ? near : "", near ? "'?" : "");
 }
 
 int cmd_sql(int argc, char **argv, struct err *err)

@@ -210,7 +210,7 @@ run plain.yaml again.db --seed 5
 query again.db "INSERT INTO confirmation VALUES (2, 1)"
 gate plain.db --baseline again.db --campaign 1 --json
 is "$(jq .baseline.campaign_id out.text)" 1 "the last campaign of a baseline's file is no rerun"
-refused "an unknown action" 2 "found 'sett', did you mean 'set'" baselines sett plain.db
+refused "an unknown action" 2 "found 'sett', did you mean 'set'[?] Allowed are: set, show" baselines sett plain.db
 
 for option in markdown junit bmf; do
     refused_to_write=$("$LAGGARD" gate same.db --$option plain.db 2>&1 > out.text)

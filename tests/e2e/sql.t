@@ -47,7 +47,7 @@ refused "two queries" 2 "more than one" tiny.db "SELECT 1; SELECT 2"
 refused "nothing" 2 "no query that reads" tiny.db " "
 refused "a mistake" 2 "near \"selct\"" tiny.db "selct 1"
 refused "a table that is not there" 2 "no such table: x" tiny.db "SELECT * FROM x"
-refused "an unknown name" 2 "did you mean 'cells'" tiny.db celss
+refused "an unknown name" 2 "'celss', did you mean 'cells'[?] .laggard sql DB. lists them" tiny.db celss
 refused "no database" 2 "there is no database" none.db cells
 is "$(ls) $(sha256sum < tiny.db)" "csv.text
 err.text
