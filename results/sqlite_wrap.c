@@ -49,7 +49,10 @@ static int fail(struct sql *sql, const char *what, struct err *err)
     for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
         if (remedies[i].code == code)
             remedy = remedies[i].remedy;
-    return err_set(err, ERR_HOST, "cannot %s the database '%s': %s%s", what, sql->path, sqlite3_errmsg(sql->handle), remedy);
+    int error_number = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno(sql->handle) : 0;
+    char reason[128];
+    return err_set(err, ERR_HOST, "cannot %s the database '%s': %s%s%s%s", what, sql->path, sqlite3_errmsg(sql->handle),
+                   error_number ? ": " : "", error_number ? strerror_r(error_number, reason, sizeof(reason)) : "", remedy);
 }
 
 static int open_with(const char *path, int flags, struct sql **out, struct err *err)
