@@ -58,9 +58,10 @@ numbers="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i 
 { "$LAGGARD" sql tiny.db "$numbers" --format csv 2> "$SCRATCH/err.text"; echo $? > "$SCRATCH/status"; } | head -n 1 > "$SCRATCH/first"
 is "$(cat "$SCRATCH/status" "$SCRATCH/first" "$SCRATCH/err.text" | tr -d '\r' | tr '\n' ' ')" "141 i " "a reader that has seen enough is no error to be told of"
 # Which of the files is one too many is SQLite's business; whichever it is, the sentence says why it could not be opened.
-for files in 3 4 5 6 7; do
-    (ulimit -n $files && exec "$LAGGARD" sql tiny.db cells) 2>&1 | grep 'unable to open'
+for files in 4 5 6 7 8; do
+    rm -f few.db*
+    (ulimit -n $files && exec "$LAGGARD" run tiny.yaml --db few.db --quiet) 2>&1 > /dev/null | grep 'unable to open'
 done > err.text
-is "$(($(wc -l < err.text) > 0)) $(grep -vc 'unable to open database file: Too many open files$' err.text)" "1 0" "a database that cannot be opened: why" "$(cat err.text)"
+is "$(($(wc -l < err.text) > 0)) $(grep -vc 'unable to open database file: Too many open files' err.text)" "1 0" "a database that cannot be opened: why" "$(cat err.text)"
 cd "$OLDPWD" || exit 1
 finish
