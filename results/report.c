@@ -184,12 +184,6 @@ static int write_sections(struct report *report, int64_t campaign_id, struct sec
     return result;
 }
 
-/* The view of stragglers reads every span, whichever campaign is asked for: once for the page, under the view's own name. */
-static int keep_workers(struct sql *sql, struct err *err)
-{
-    return sql_exec(sql, "CREATE TEMP TABLE workers AS SELECT * FROM main.workers", err);
-}
-
 int report_write(struct sql *sql, const struct report_asked *asked, struct text *page, struct err *err)
 {
     struct report report = {.sql = sql, .page = page, .no_plots = asked->no_plots};
@@ -202,8 +196,6 @@ int report_write(struct sql *sql, const struct report_asked *asked, struct text 
             "the report's pictures are drawn by gnuplot, and no folder of PATH has it: install Debian's package gnuplot-nox, or "
             "that of your system, or ask for --no-plots");
     cleanup(sections_free) struct sections sections = {0};
-    if (result == 0)
-        result = keep_workers(sql, err);
     if (result == 0)
         result = add_title(&report, asked->campaign_id, err);
     if (result == 0)
