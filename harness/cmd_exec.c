@@ -114,6 +114,11 @@ static int choose_network(struct exec *exec, struct err *err)
     if (result < 0)
         return result;
     const struct survey_entry *entry = link_survey_of(&survey, exec->cell);
+    if (entry->virtual)
+        return err_set(err, ERR_USAGE,
+                       "cell %d of campaign %s is of the virtual world and has no network to run programs on; give it the world "
+                       "'emulated', or choose another with --cell",
+                       exec->cell, exec->plan.name);
     exec->topology = entry->topology;
     exec->topology.seed = exec->plan.seed;
     exec->session.topology = &exec->topology;
