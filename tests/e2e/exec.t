@@ -71,7 +71,7 @@ out=$(PATH=/bin:/nowhere "$LAGGARD" exec net.yaml -- nosuch 2>&1)
 is "$? $out" "2 laggard: error: cannot run 'nosuch': no folder of PATH has a program of that name (PATH is /bin:/nowhere)" "a command that is not there"
 out=$("$LAGGARD" exec net.yaml --cell 9 -- true 2>&1)
 is "$? $out" "2 laggard: error: --cell '9' is no cell of net.yaml: \`laggard plan net.yaml\` lists them" "a cell that is not there"
-{ cat net.yaml && echo 'world: virtual'; } > virtual.yaml
+{ cat net.yaml && echo 'world: virtual' && echo 'compute.time: {distribution: constant, value: 5ms}'; } > virtual.yaml
 out=$("$LAGGARD" exec virtual.yaml -- true 2>&1)
 is "$? $out" "2 laggard: error: cell 0 of campaign net is of the virtual world and has no network to run programs on; give it the world 'emulated', or choose another with --cell" "a cell of the virtual world"
 printf 'echo hi\n' > script && chmod 755 script
