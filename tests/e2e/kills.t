@@ -121,7 +121,7 @@ kill_often() { # kill_often NAME COUNT FILE DATABASE: into DATABASE; $run starts
 before=$(left)
 run="$LAGGARD run"
 kill_often agents $((LAGGARD_KILLS - LAGGARD_KILLS / 3 - LAGGARD_KILLS / 5)) "$SCRATCH/agents.yaml" "$SCRATCH/databases/agents.db"
-[ -z "$groups" ] || echo 'cpu_limits: [{nodes: [1], processors: 0.5}]' >> "$SCRATCH/agents.yaml"
+[ -z "$groups" ] || echo 'cpu_limits: [{nodes: [1], processors: 0.1}]' >> "$SCRATCH/agents.yaml"
 kill_often "control groups" $((LAGGARD_KILLS / 5)) "$SCRATCH/agents.yaml" "$SCRATCH/databases/groups.db"
 kill_often "outside programs" $((LAGGARD_KILLS / 3)) "$SCRATCH/programs.yaml" "$SCRATCH/databases/programs.db"
 
