@@ -141,8 +141,9 @@ static void confirm(struct judging *judging, struct gate_row *row, const struct 
     if (candidate.count < needed || (relative && base.count < needed)) {
         decide(row, GATE_UNCONFIRMED,
                candidate.count == 0
-                   ? "run the flagged cells again: laggard run FILE --confirm"
-                   : arena_printf(judging->arena, "the rerun has under %zu trials an arm: laggard run FILE --confirm", needed));
+                   ? "run the flagged cells again: laggard run FILE --db DB --confirm"
+                   : arena_printf(judging->arena, "the rerun has under %zu trials an arm: laggard run FILE --db DB --confirm",
+                                  needed));
         return;
     }
     switch (ask_rerun(row->threshold, base, candidate)) {

@@ -150,11 +150,11 @@ static void beyond_the_threshold_needs_a_rerun(void **state)
     cleanup(clean) struct rig rig;
     setup(&rig, 2);
     pair(&rig, 100, 110, 6);
-    assert_verdict(&rig, GATE_UNCONFIRMED, "run FILE --confirm");
+    assert_verdict(&rig, GATE_UNCONFIRMED, "run FILE --db DB --confirm");
     assert_int_equal(rig.result.exit_code, 5);
     make_data(&rig, &rig.rerun, 2);
     rig.question.confirmation = &rig.rerun;
-    assert_verdict(&rig, GATE_UNCONFIRMED, "run FILE --confirm"); /* it has no trial of this cell */
+    assert_verdict(&rig, GATE_UNCONFIRMED, "run FILE --db DB --confirm"); /* it has no trial of this cell */
     set_around(&rig, &rig.rerun.groups[0], 0, 100, 6);
     set_around(&rig, &rig.rerun.groups[1], 0, 111, 6);
     assert_verdict(&rig, GATE_REGRESSED, "a rerun confirms it");
