@@ -23,6 +23,7 @@ int cmd_export(int argc, char **argv, struct err *err);
 int cmd_report(int argc, char **argv, struct err *err);
 int cmd_plot(int argc, char **argv, struct err *err);
 int cmd_merge(int argc, char **argv, struct err *err);
+int cmd_migrate(int argc, char **argv, struct err *err);
 int cmd_sql(int argc, char **argv, struct err *err);
 int cmd_baselines(int argc, char **argv, struct err *err);
 int cmd_history(int argc, char **argv, struct err *err);

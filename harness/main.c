@@ -28,6 +28,7 @@ static const struct command commands[] = {
     {"report", "write one page with tables and pictures of what a database holds", cmd_report},
     {"plot", "draw a picture of what a database holds, as SVG, PNG or PDF", cmd_plot},
     {"merge", "join several databases into one", cmd_merge},
+    {"migrate", "bring a database that an earlier laggard made to this one's schema", cmd_migrate},
     {"schemes", "list the schemes with parameters, formulas and sources", cmd_schemes},
     {"fields", "list the fields of a campaign file", cmd_fields},
     {"doctor", "say what this host can do, and the remedy for what it cannot", cmd_doctor},

@@ -36,7 +36,7 @@ static int check_kind(const char *path, struct err *err)
 }
 
 /* SQLite's file format: the magic at 0, user_version at 60, application_id at 68. */
-static int check_header(const char *path, struct err *err)
+static int check_header(const char *path, uint32_t *schema_version, struct err *err)
 {
     uint8_t header[100] = {0};
     cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -62,7 +62,16 @@ static int check_header(const char *path, struct err *err)
             "cannot read the database '%s': it has schema version %u and this laggard knows versions up to %d; use a newer "
             "laggard",
             path, version, STORE_VERSION);
+    *schema_version = application_id == STORE_APPLICATION_ID ? version : 0;
     return 0;
+}
+
+int database_refuse_older(const char *path, uint32_t version, enum err_kind kind, struct err *err)
+{
+    return err_set(err, kind,
+                   "cannot use the database '%s': an earlier laggard made it, with schema version %u, and this one has version %d; "
+                   "bring it there with `laggard migrate '%s'`, which keeps a copy",
+                   path, version, STORE_VERSION, path);
 }
 
 /* The header in the file may be behind that in the log, where a campaign runs: now SQLite's word counts. */
@@ -75,6 +84,8 @@ static int check_content(struct sql *sql, struct err *err)
         return -ERR_HOST;
     if (application_id == STORE_APPLICATION_ID && version == STORE_VERSION)
         return 0;
+    if (application_id == STORE_APPLICATION_ID && version > 0 && version < STORE_VERSION)
+        return database_refuse_older(sql_path(sql), (uint32_t)version, ERR_USAGE, err);
     return err_set(
         err, ERR_USAGE,
         "cannot read '%s': it is no database of laggard (application_id %lld, schema version %lld); name one that `laggard "
@@ -82,12 +93,17 @@ static int check_content(struct sql *sql, struct err *err)
         sql_path(sql), (long long)application_id, (long long)version);
 }
 
+int database_version(const char *path, uint32_t *version, struct err *err)
+{
+    int result = check_kind(path, err);
+    return result == 0 ? check_header(path, version, err) : result;
+}
+
 int database_open(const char *path, struct sql **out, struct err *err)
 {
     cleanup(sql_cleanup) struct sql *sql = NULL;
-    int result = check_kind(path, err);
-    if (result == 0)
-        result = check_header(path, err);
+    uint32_t version;
+    int result = database_version(path, &version, err);
     if (result == 0)
         result = sql_open_read(path, &sql, err);
     if (result == 0)

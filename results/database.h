@@ -3,13 +3,19 @@
 #define LAGGARD_RESULTS_DATABASE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-struct err;
+#include "base/err.h"
+
 struct sql;
 
-/* Refuses with a sentence what is not there, is no file of ours or has a newer schema (ERR_USAGE), and what is damaged or cannot be
+/* Refuses with a sentence what is not there, is no file of ours or has another schema (ERR_USAGE), and what is damaged or cannot be
  * read (ERR_HOST). A file that a running campaign writes is read as it was after its last finished trial. */
 int database_open(const char *path, struct sql **sql, struct err *err);
+/* The version of its schema, from the file's header; 0 where only the log has it as yet. Refuses what database_open() refuses, but
+ * earlier versions. */
+int database_version(const char *path, uint32_t *version, struct err *err);
+int database_refuse_older(const char *path, uint32_t version, enum err_kind kind, struct err *err); /* returns -kind */
 /* Files made by earlier builds lack some tables. */
 int database_has(struct sql *sql, const char *table, bool *has, struct err *err);
 

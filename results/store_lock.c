@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "results/database.h"
 #include "results/store_internal.h"
 
 static const off_t WRITER_BYTE = (off_t)1 << 40;
@@ -86,7 +87,7 @@ static uint32_t big_endian(const uint8_t bytes[4])
 
 /* SQLite's file format: the magic at 0, user_version at 60, application_id at 68; at 100 the root page of the schema: kind 13 (a
  * leaf) and at 103 the number of its rows. */
-static int check_content(const char *path, int fd, struct err *err)
+static int check_content(const char *path, int fd, bool older_too, struct err *err)
 {
     uint8_t header[108] = {0};
     ssize_t length = pread(fd, header, sizeof(header), 0);
@@ -116,6 +117,8 @@ static int check_content(const char *path, int fd, struct err *err)
             "cannot write to the database '%s': it has schema version %u and this laggard knows versions up to %d; use a "
             "newer laggard, or another file with --db",
             path, version, STORE_VERSION);
+    if (version < STORE_VERSION && !older_too)
+        return database_refuse_older(path, version, ERR_HOST, err);
     return 0;
 }
 
@@ -127,7 +130,7 @@ static bool is_held(const struct stat *status)
     return false;
 }
 
-int store_lock_check(const char *path, struct err *err)
+static int check(const char *path, bool older_too, struct err *err)
 {
     struct stat status;
     if (path[0] == '\0')
@@ -147,7 +150,7 @@ int store_lock_check(const char *path, struct err *err)
     cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s'", path);
-    if (check_content(path, fd, err) < 0)
+    if (check_content(path, fd, older_too, err) < 0)
         return -ERR_HOST;
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = WRITER_BYTE, .l_len = 1};
     if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
@@ -155,9 +158,14 @@ int store_lock_check(const char *path, struct err *err)
     return check_folder(path, err);
 }
 
-int store_lock_take(const char *path, struct store_lock **out, struct err *err)
+int store_lock_check(const char *path, struct err *err)
 {
-    if (store_lock_check(path, err) < 0)
+    return check(path, false, err);
+}
+
+static int take(const char *path, bool older_too, struct store_lock **out, struct err *err)
+{
+    if (check(path, older_too, err) < 0)
         return -ERR_HOST;
     bool created = access(path, F_OK) < 0;
     cleanup(close_fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
@@ -178,6 +186,16 @@ int store_lock_take(const char *path, struct store_lock **out, struct err *err)
         (struct store_lock){.fd = steal_fd(&fd), .device = status.st_dev, .inode = status.st_ino, .created = created, .next = held};
     held = *out = lock;
     return 0;
+}
+
+int store_lock_take(const char *path, struct store_lock **lock, struct err *err)
+{
+    return take(path, false, lock, err);
+}
+
+int store_lock_take_older(const char *path, struct store_lock **lock, struct err *err)
+{
+    return take(path, true, lock, err);
 }
 
 void store_lock_free(struct store_lock *lock)

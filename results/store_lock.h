@@ -10,6 +10,7 @@ struct store_lock;
 /* Creates the file (empty) when it is missing, and makes this process its only writer until store_lock_free(). Readers are not
  * hindered. Refuses a file that is not ours, as store_lock_check() does. */
 int store_lock_take(const char *path, struct store_lock **lock, struct err *err);
+int store_lock_take_older(const char *path, struct store_lock **lock, struct err *err); /* also one of an earlier schema version */
 void store_lock_free(struct store_lock *lock);          /* after the last SQLite connection to the file was closed; NULL allowed */
 bool store_lock_created(const struct store_lock *lock); /* the file was not there before */
 /* The path still names the file that was taken; otherwise what is written goes where nobody will find it. */

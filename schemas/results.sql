@@ -1,4 +1,4 @@
--- results.sql: the tables of a laggard database, schema version 1. It is built into the program, which runs it when it makes a new
+-- results.sql: the tables of a laggard database, schema version 2. It is built into the program, which runs it when it makes a new
 -- database; results_views.sql and results_columns.sql follow in the same transaction.
 --
 -- Units are in the names: _ns nanoseconds, _unix_ns nanoseconds since 1970, _bytes, _bps bits a second, _count, _ratio. Times without
@@ -6,7 +6,7 @@
 -- The views are the public interface; the tables may change with the schema version (PRAGMA user_version).
 
 PRAGMA application_id = 0x4c616767; -- "Lagg"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE schema_migration (
     version INTEGER PRIMARY KEY,

@@ -88,7 +88,7 @@ static void closing_leaves_one_file_of_ours(void **state)
     read_whole(fixture->path, &bytes);
     assert_memory_equal(bytes.bytes, "SQLite format 3", 16);
     assert_memory_equal(bytes.bytes + 18, "\1\1", 2);     /* no write-ahead log */
-    assert_memory_equal(bytes.bytes + 60, "\0\0\0\1", 4); /* user_version */
+    assert_memory_equal(bytes.bytes + 60, "\0\0\0\2", 4); /* user_version */
     assert_memory_equal(bytes.bytes + 68, "Lagg", 4);     /* application_id */
     assert_asked_text(fixture, "PRAGMA integrity_check", "ok");
     assert_asked(fixture, "SELECT count(*) FROM pragma_foreign_key_check", 0);
@@ -102,7 +102,7 @@ static void an_empty_file_becomes_a_database(void **state)
     write_file(fixture->path, "");
     fixture_open(fixture, NULL);
     fixture_close(fixture);
-    assert_asked(fixture, "SELECT count(*) FROM schema_migration WHERE version = 1", 1);
+    assert_asked(fixture, "SELECT count(*) FROM schema_migration WHERE version = 2", 1);
 }
 
 static void paths_that_cannot_be_are_refused(void **state)
@@ -140,8 +140,8 @@ static void a_newer_version_is_refused(void **state)
     struct fixture *fixture = *state;
     fixture_open(fixture, NULL);
     fixture_close(fixture);
-    run_sql(fixture->path, "PRAGMA user_version = 2");
-    assert_refused(fixture, fixture->path, "it has schema version 2 and this laggard knows versions up to 1; use a newer laggard");
+    run_sql(fixture->path, "PRAGMA user_version = 3");
+    assert_refused(fixture, fixture->path, "it has schema version 3 and this laggard knows versions up to 2; use a newer laggard");
 }
 
 /* Root may write anywhere, so root looks as somebody else. */

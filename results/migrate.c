@@ -1,0 +1,213 @@
+/* results/migrate.c: brings a database to the present schema; see migrate.h.
+ *
+ * A new file is made beside it, as `laggard run` would, and every table that both have is copied, in the columns that both have. Which
+ * these are is asked, not listed; a column that is new and may not be NULL is in the list `added`. So a schema that only grows needs no
+ * step of its own here. The files are exchanged when all is there. */
+#include "results/migrate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "results/database.h"
+#include "results/migrate_internal.h"
+#include "results/store_internal.h"
+
+/* What rows of before have in columns that came later. */
+static const struct {
+    const char *table, *column, *value;
+} added[] = {
+    {"node_counter", "lost_sample_count", "0"}, /* version 2: nothing was sampled before */
+    {"prediction", "size_position", "0"},       /* version 2: no sizes were swept before */
+    {"trial_metric", "size_position", "0"},
+};
+/* Filled when a database is made; rows of metrics are compared, not copied. */
+static const char *const fixed[] = {"schema_migration", "metric",     "median_rank", "allreduce_scheme",
+                                    "span_kind",        "column_doc", NULL};
+
+static bool is_fixed(const char *table)
+{
+    for (int i = 0; fixed[i]; i++)
+        if (strcmp(fixed[i], table) == 0)
+            return true;
+    return false;
+}
+
+static int copy_table(struct sql *sql, const char *table, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *columns = NULL;
+    cleanup(text_free) struct text names = {0}, values = {0}, query = {0};
+    if (sql_prepare(
+            sql,
+            "SELECT m.name FROM pragma_table_info(?1, 'main') m JOIN pragma_table_info(?1, 'source') s USING (name) ORDER BY m.cid",
+            &columns, err) < 0)
+        return -ERR_HOST;
+    sql_start(columns);
+    sql_put_text(columns, table);
+    int found;
+    while ((found = sql_next(columns, err)) > 0) {
+        text_printf(&names, "%s%s", names.length > 0 ? ", " : "", sql_text(columns, 0));
+        text_printf(&values, "%s%s", values.length > 0 ? ", " : "", sql_text(columns, 0));
+    }
+    if (found < 0 || names.length == 0)
+        return found;
+    for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++)
+        if (strcmp(added[i].table, table) == 0 && !strstr(names.bytes, added[i].column)) {
+            text_printf(&names, ", %s", added[i].column);
+            text_printf(&values, ", %s", added[i].value);
+        }
+    text_printf(&query, "INSERT INTO main.%s (%s) SELECT %s FROM source.%s", table, names.bytes, values.bytes, table);
+    return sql_exec(sql, query.bytes, err) < 0 ? err_wrap(err, "the table %s", table) : 0;
+}
+
+/* In the order in which the schema makes them, which is that of their keys; the keys are checked when all is there. */
+static int copy_tables(struct sql *sql, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *tables = NULL;
+    if (sql_prepare(sql,
+                    "SELECT m.name FROM main.sqlite_schema m JOIN source.sqlite_schema s USING (name, type) WHERE type = 'table' "
+                    "AND m.name NOT LIKE 'sqlite%' ORDER BY m.rowid",
+                    &tables, err) < 0)
+        return -ERR_HOST;
+    int found, result = 0;
+    while (result == 0 && (found = sql_next(tables, err)) > 0)
+        result = is_fixed(sql_text(tables, 0)) ? 0 : copy_table(sql, sql_text(tables, 0), err);
+    return result < 0 ? result : found;
+}
+
+/* Rows name metrics by number. */
+static int check_metrics(struct sql *sql, struct err *err)
+{
+    int64_t differing = 0;
+    if (sql_ask_integer(sql,
+                        "SELECT count(*) FROM source.metric s LEFT JOIN main.metric m USING (metric_id) WHERE m.name IS NOT s.name",
+                        &differing, err) < 0)
+        return -ERR_HOST;
+    if (differing > 0)
+        return err_set(err, ERR_HOST, "%lld of its metrics are not numbered as this laggard numbers them", (long long)differing);
+    return 0;
+}
+
+static int check_keys(struct sql *sql, struct err *err)
+{
+    int64_t broken = 0;
+    if (sql_ask_integer(sql, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err) < 0)
+        return -ERR_HOST;
+    if (broken > 0)
+        return err_set(err, ERR_HOST, "%lld of its rows belong to rows that are not there", (long long)broken);
+    return 0;
+}
+
+static int copy(struct store *store, struct migration *done, struct err *err)
+{
+    struct sql *sql = store->sql;
+    cleanup(sql_rollback) struct sql_transaction transaction = {0};
+    if (sql_begin(sql, &transaction, err) < 0 || sql_exec(sql, "PRAGMA defer_foreign_keys = ON", err) < 0 ||
+        check_metrics(sql, err) < 0 || copy_tables(sql, err) < 0 ||
+        sql_exec(sql, "INSERT OR IGNORE INTO main.schema_migration SELECT * FROM source.schema_migration", err) < 0 ||
+        migrate_span_summaries(store, err) < 0 || check_keys(sql, err) < 0 ||
+        sql_ask_integer(sql, "SELECT count(*) FROM main.campaign", &done->campaigns, err) < 0 ||
+        sql_ask_integer(sql, "SELECT count(*) FROM main.trial", &done->trials, err) < 0)
+        return -ERR_HOST;
+    return sql_commit(&transaction, err);
+}
+
+static void remove_database(const char *path)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        cleanup(text_free) struct text name = {0};
+        text_printf(&name, "%s%s", path, endings[i]);
+        unlink(name.bytes);
+    }
+}
+
+/* A new database at `fresh` with what is in the one at `path`. */
+static int make(const char *fresh, const char *path, struct migration *done, struct err *err)
+{
+    struct store *store = NULL;
+    cleanup(sql_finish_cleanup) struct sql_statement *attach = NULL;
+    int result = store_open(fresh, NULL, &store, err);
+    if (result < 0)
+        return result;
+    result = sql_prepare(store->sql, "ATTACH ? AS source", &attach, err);
+    if (result == 0) {
+        sql_start(attach);
+        sql_put_text(attach, path);
+        result = sql_run(attach, err);
+        sql_finish(steal_pointer(&attach));
+    }
+    if (result == 0)
+        result = copy(store, done, err);
+    sql_exec(store->sql, "DETACH source", NULL);
+    return store_close_after(store, result, err);
+}
+
+/* A campaign that was killed leaves a log beside the file; what is in it belongs to what is kept. */
+static int fold_log(const char *path, struct err *err)
+{
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    int64_t locked = 0;
+    if (sql_open(path, false, &sql, err) < 0)
+        return -ERR_HOST;
+    sql_wait_at_most(sql, 1000);
+    if (sql_ask_integer(sql, "PRAGMA wal_checkpoint(TRUNCATE)", &locked, err) < 0)
+        return -ERR_HOST;
+    if (locked)
+        return err_set(err, ERR_HOST, "another program is reading it; migrate it when that has ended");
+    return sql_exec(sql, "PRAGMA journal_mode = DELETE", err);
+}
+
+static int exchange(const char *path, const char *fresh, const char *kept, struct err *err)
+{
+    if (link(path, kept) < 0) {
+        /* A file system without hard links: for a moment there is no file of that name. */
+        if (errno == EEXIST || rename(path, kept) < 0)
+            return err_set_errno(err, ERR_HOST, errno, "cannot keep it as '%s'", kept);
+    }
+    if (rename(fresh, path) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot put the new file in its place (as it was it is at '%s')", kept);
+    return 0;
+}
+
+static int replace(const char *path, struct migration *done, struct err *err)
+{
+    cleanup(text_free) struct text fresh = {0};
+    struct store_lock *lock = NULL;
+    text_printf(&fresh, "%s.migrating", path);
+    if (store_lock_take_older(path, &lock, err) < 0)
+        return -ERR_HOST;
+    remove_database(fresh.bytes); /* of a migration that was killed: who holds the lock is the only one */
+    int result = fold_log(path, err);
+    if (result == 0)
+        result = make(fresh.bytes, path, done, err);
+    if (result == 0)
+        result = exchange(path, fresh.bytes, done->copy.bytes, err);
+    if (result < 0) {
+        remove_database(fresh.bytes);
+        err_wrap(err, "cannot migrate '%s', which is as it was", path);
+    }
+    store_lock_free(lock);
+    return result;
+}
+
+int migrate(const char *path, struct migration *done, struct err *err)
+{
+    *done = (struct migration){.to = STORE_VERSION};
+    int result = database_version(path, &done->from, err);
+    if (result < 0 || done->from == STORE_VERSION)
+        return result;
+    if (done->from == 0)
+        return err_set(err, ERR_USAGE,
+                       "cannot migrate '%s': it is no database of laggard, or one whose first campaign never began; name one that "
+                       "`laggard run` made",
+                       path);
+    text_printf(&done->copy, "%s.v%u", path, done->from);
+    if (access(done->copy.bytes, F_OK) == 0)
+        return err_set(err, ERR_USAGE, "cannot migrate '%s': '%s', where it would be kept as it is, is there already; move that away",
+                       path, done->copy.bytes);
+    return replace(path, done, err);
+}
