@@ -26,9 +26,9 @@ int cmd_migrate(int argc, char **argv, struct err *err)
     if (result == 0 && done.from == done.to)
         printf("%s has schema version %u already\n", argv[0], done.to);
     else if (result == 0)
-        printf("%s: schema version %u to %u, %lld campaign%s and %lld trial%s; as it was it is at %s\n", argv[0], done.from, done.to,
-               (long long)done.campaigns, done.campaigns == 1 ? "" : "s", (long long)done.trials, done.trials == 1 ? "" : "s",
-               done.copy.bytes);
+        printf("%s: schema version %u to %u, %lld campaign%s and %lld trial%s; as it was it is at %s\n", argv[0], done.from,
+               done.to, (long long)done.campaigns, done.campaigns == 1 ? "" : "s", (long long)done.trials,
+               done.trials == 1 ? "" : "s", done.copy.bytes);
     text_free(&done.copy);
     return result;
 }

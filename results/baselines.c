@@ -18,13 +18,8 @@
 
 int baselines_find(struct sql *sql, const char *name, const char *revision, int64_t *campaign_id, struct err *err)
 {
-    bool has;
     cleanup(sql_finish_cleanup) struct sql_statement *query = NULL;
     *campaign_id = 0;
-    if (database_has(sql, "baseline", &has, err) < 0)
-        return -ERR_HOST;
-    if (!has)
-        return 0;
     if (sql_prepare(sql,
                     "SELECT campaign_id FROM baseline WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL OR revision = ?2) "
                     "ORDER BY baseline_id DESC LIMIT 1",
@@ -71,12 +66,8 @@ int baselines_set(const char *path, int64_t campaign_id, const char *name, const
     return result < 0 ? result : store_close_after(store, insert(store, campaign_id, name, revision, now_unix_ns, err), err);
 }
 
-static int ask_list(struct sql *sql, struct sql_statement **rows, bool *has, struct err *err)
+static int ask_list(struct sql *sql, struct sql_statement **rows, struct err *err)
 {
-    if (database_has(sql, "baselines", has, err) < 0)
-        return -ERR_HOST;
-    if (!*has)
-        return 0;
     return sql_prepare(sql,
                        "SELECT baseline_id, baseline, revision, set_unix_ns, campaign_id, campaign, trials, fingerprint "
                        "FROM baselines ORDER BY baseline_id",
@@ -107,11 +98,10 @@ int baselines_show(struct sql *sql, struct text *out, struct err *err)
     static const char *const heads[] = {"number", "baseline", "revision", "set (UTC)", "campaign", "trials"};
     static const size_t columns[] = {8, 26, 48, 66, 96};
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    bool has;
-    if (ask_list(sql, &rows, &has, err) < 0)
+    if (ask_list(sql, &rows, err) < 0)
         return -ERR_HOST;
     int found = 0, count = 0;
-    while (rows && (found = sql_next(rows, err)) > 0) {
+    while ((found = sql_next(rows, err)) > 0) {
         char when[20];
         if (count++ == 0)
             for (int c = 0; c < 6; c++) {
@@ -186,13 +176,12 @@ static int export_one(struct sql *sql, struct sql_statement *row, struct json *j
 int baselines_export(struct sql *sql, const char *name, struct text *out, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    bool has;
-    if (ask_list(sql, &rows, &has, err) < 0)
+    if (ask_list(sql, &rows, err) < 0)
         return -ERR_HOST;
     struct json json = {.out = out};
     int found = 0;
     json_begin_array(&json, NULL);
-    while (rows && (found = sql_next(rows, err)) > 0)
+    while ((found = sql_next(rows, err)) > 0)
         if (!name || strcmp(name, sql_text(rows, 1)) == 0) {
             int result = export_one(sql, rows, &json, err);
             if (result < 0)

@@ -114,16 +114,3 @@ int database_open(const char *path, struct sql **out, struct err *err)
         *out = steal_pointer(&sql);
     return result;
 }
-
-int database_has(struct sql *sql, const char *table, bool *has, struct err *err)
-{
-    cleanup(sql_finish_cleanup) struct sql_statement *query = NULL;
-    if (sql_prepare(sql, "SELECT count(*) FROM sqlite_schema WHERE name = ?", &query, err) < 0)
-        return -ERR_HOST;
-    sql_start(query);
-    sql_put_text(query, table);
-    if (sql_next(query, err) < 0)
-        return -ERR_HOST;
-    *has = sql_integer(query, 0) > 0;
-    return 0;
-}

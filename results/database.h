@@ -2,7 +2,6 @@
 #ifndef LAGGARD_RESULTS_DATABASE_H
 #define LAGGARD_RESULTS_DATABASE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -16,7 +15,5 @@ int database_open(const char *path, struct sql **sql, struct err *err);
  * earlier versions. */
 int database_version(const char *path, uint32_t *version, struct err *err);
 int database_refuse_older(const char *path, uint32_t version, enum err_kind kind, struct err *err); /* returns -kind */
-/* Files made by earlier builds lack some tables. */
-int database_has(struct sql *sql, const char *table, bool *has, struct err *err);
 
 #endif

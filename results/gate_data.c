@@ -29,14 +29,10 @@ static int ask(struct sql *sql, const char *text, int64_t parameter, struct sql_
 
 int gate_data_last_campaign(struct sql *sql, int64_t *campaign_id, struct err *err)
 {
-    bool has;
     int64_t found = 0;
-    if (database_has(sql, "confirmation", &has, err) < 0 ||
-        sql_ask_integer(
-            sql,
-            has ? "SELECT max(campaign_id) FROM campaign WHERE campaign_id NOT IN (SELECT campaign_id FROM confirmation)"
-                : "SELECT max(campaign_id) FROM campaign",
-            &found, err) < 0)
+    if (sql_ask_integer(sql,
+                        "SELECT max(campaign_id) FROM campaign WHERE campaign_id NOT IN (SELECT campaign_id FROM confirmation)",
+                        &found, err) < 0)
         return -ERR_HOST;
     *campaign_id = found;
     return 0;
@@ -109,12 +105,9 @@ static int read_arms(struct sql *sql, struct arena *arena, struct gate_data *dat
 {
     static const char *const tries[] = {"SELECT name FROM arm WHERE campaign_id = ? ORDER BY position",
                                         "SELECT DISTINCT arm FROM trial WHERE campaign_id = ? ORDER BY arm"};
-    bool has;
-    if (database_has(sql, "arm", &has, err) < 0)
-        return -ERR_HOST;
     enum { ARMS_MOST = 1000 };
     data->arms = arena_new_array(arena, const char *, ARMS_MOST);
-    for (int t = has ? 0 : 1; t < 2 && data->arm_count == 0; t++) {
+    for (int t = 0; t < 2 && data->arm_count == 0; t++) {
         cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
         if (ask(sql, tries[t], data->campaign_id, &rows, err) < 0)
             return -ERR_HOST;
@@ -200,12 +193,10 @@ static int make_groups(struct sql *sql, struct arena *arena, struct gate_data *d
 static int read_groups(struct sql *sql, struct arena *arena, struct gate_data *data, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *counts = NULL, *settings = NULL;
-    bool has;
     int result = make_groups(sql, arena, data, err);
     if (result < 0)
         return result;
-    if (database_has(sql, "arm_cell", &has, err) < 0 ||
-        sql_prepare(sql,
+    if (sql_prepare(sql,
                     "SELECT total(status = 'finished' AND fidelity <> 'void'), total(status = 'failed'), "
                     "total(status = 'interrupted'), total(status = 'finished' AND fidelity = 'void'), "
                     "total(status = 'finished' AND fidelity = 'degraded'), min(world = 'virtual'), "
@@ -213,11 +204,11 @@ static int read_groups(struct sql *sql, struct arena *arena, struct gate_data *d
                     "arm = ?2 AND (status = 'failed' OR fidelity = 'void') ORDER BY status <> 'failed', trial_id LIMIT 1) "
                     "FROM trial WHERE cell_id = ?1 AND arm = ?2",
                     &counts, err) < 0 ||
-        (has && sql_prepare(sql, "SELECT settings_text FROM arm_cell WHERE cell_id = ? AND arm = ?", &settings, err) < 0))
+        sql_prepare(sql, "SELECT settings_text FROM arm_cell WHERE cell_id = ? AND arm = ?", &settings, err) < 0)
         return -ERR_HOST;
     for (int g = 0; g < data->group_count && result == 0; g++) {
         result = read_counts(counts, arena, &data->groups[g], err);
-        if (result == 0 && settings)
+        if (result == 0)
             result = read_settings(settings, arena, &data->groups[g], err);
     }
     return result;
@@ -225,19 +216,15 @@ static int read_groups(struct sql *sql, struct arena *arena, struct gate_data *d
 
 static int read_values(struct sql *sql, struct arena *arena, struct gate_data *data, struct err *err)
 {
-    /* One number of a trial is judged: where it sweeps message sizes there is none. A file may be older than these. */
-    static const char whole[] =
-        "SELECT v.metric_id, v.value, v.reason FROM trial t JOIN trial_metric v USING (trial_id) "
-        "WHERE t.cell_id = ? AND t.arm = ? AND t.status = 'finished' AND t.fidelity <> 'void' ORDER BY t.trial_id";
-    static const char swept_or_whole[] =
+    /* One number of a trial is judged: where it sweeps message sizes there is none. */
+    static const char values_of[] =
         "SELECT v.metric_id, CASE WHEN z.trial_id IS NULL THEN v.value END, CASE WHEN z.trial_id IS NULL THEN v.reason "
         "ELSE 'its trials sweep message sizes: give each trials of its own, with workload.size in the matrix' END "
         "FROM trial t JOIN trial_metric v USING (trial_id) "
         "LEFT JOIN message_size z ON z.trial_id = v.trial_id AND z.size_position = v.size_position "
         "WHERE t.cell_id = ? AND t.arm = ? AND t.status = 'finished' AND t.fidelity <> 'void' ORDER BY t.trial_id";
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    bool has;
-    if (database_has(sql, "message_size", &has, err) < 0 || sql_prepare(sql, has ? swept_or_whole : whole, &rows, err) < 0)
+    if (sql_prepare(sql, values_of, &rows, err) < 0)
         return -ERR_HOST;
     for (int g = 0; g < data->group_count; g++) {
         struct gate_group *group = &data->groups[g];
@@ -287,13 +274,8 @@ int gate_data_read(struct sql *sql, int64_t campaign_id, struct arena *arena, st
 
 int gate_data_confirmation(struct sql *sql, int64_t campaign_id, int64_t *confirmation_id, struct err *err)
 {
-    bool has;
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     *confirmation_id = 0;
-    if (database_has(sql, "confirmation", &has, err) < 0)
-        return -ERR_HOST;
-    if (!has)
-        return 0;
     if (ask(sql, "SELECT max(campaign_id) FROM confirmation WHERE confirmed_campaign_id = ?", campaign_id, &rows, err) < 0 ||
         sql_next(rows, err) < 0)
         return -ERR_HOST;

@@ -156,11 +156,6 @@ int gate_noise_check(const struct gate_question *question, struct sql *sql, stru
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     const struct gate_data *data = question->campaign;
-    bool has;
-    if (database_has(sql, "noise_floors", &has, err) < 0)
-        return -ERR_HOST;
-    if (!has)
-        return 0;
     if (sql_prepare(sql,
                     "SELECT n.label, n.metric, n.floor_ratio, n.floor_difference, n.arm_trial_count, coalesce((SELECT "
                     "min(a.settings_text) FROM arm_cell a WHERE a.cell_id = n.cell_id), c.settings_text) FROM noise_floors n "

@@ -47,10 +47,7 @@ static int read_revisions(struct reading *reading, struct history_campaign *camp
         "SELECT value FROM environment_fact WHERE environment_id = ? AND name = 'laggard_revision'"};
     const char **const wanted[] = {&campaign->revision, &campaign->laggard_revision};
     const int64_t keys[] = {campaign->data->campaign_id, campaign->data->environment_id};
-    bool has;
-    if (database_has(reading->sql, "baseline", &has, err) < 0)
-        return -ERR_HOST;
-    for (int i = has ? 0 : 1; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
         if (sql_prepare(reading->sql, texts[i], &rows, err) < 0)
             return -ERR_HOST;
@@ -70,13 +67,10 @@ static int read_campaigns(struct reading *reading, struct err *err)
     struct history *history = reading->history;
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     int64_t count = 0;
-    bool has;
-    if (database_has(reading->sql, "confirmation", &has, err) < 0 ||
-        sql_ask_integer(reading->sql, "SELECT count(*) FROM campaign", &count, err) < 0 ||
+    if (sql_ask_integer(reading->sql, "SELECT count(*) FROM campaign", &count, err) < 0 ||
         sql_prepare(reading->sql,
-                    has ? "SELECT campaign_id FROM campaign WHERE campaign_id NOT IN (SELECT campaign_id FROM confirmation) "
-                          "ORDER BY started_unix_ns, campaign_id"
-                        : "SELECT campaign_id FROM campaign ORDER BY started_unix_ns, campaign_id",
+                    "SELECT campaign_id FROM campaign WHERE campaign_id NOT IN (SELECT campaign_id FROM confirmation) "
+                    "ORDER BY started_unix_ns, campaign_id",
                     &rows, err) < 0)
         return -ERR_HOST;
     history->campaigns = arena_new_array(reading->arena, struct history_campaign, (size_t)count + 1);

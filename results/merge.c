@@ -240,12 +240,7 @@ static int check_source(const char *from, struct err *err)
 {
     cleanup(sql_cleanup) struct sql *sql = NULL;
     int64_t running = 0;
-    bool whole, summed;
     int result = database_open(from, &sql, err);
-    if (result == 0)
-        result = database_has(sql, "confirmation", &whole, err);
-    if (result == 0)
-        result = database_has(sql, "span_total", &summed, err);
     if (result == 0)
         result = sql_ask_integer(sql, "SELECT count(*) FROM trial WHERE status = 'running'", &running, err);
     if (result < 0)
@@ -254,14 +249,6 @@ static int check_source(const char *from, struct err *err)
         return err_set(err, ERR_USAGE,
                        "cannot merge '%s': a campaign is writing to it, or was killed; merge it when it has ended, or run "
                        "into it once more",
-                       from);
-    if (!whole)
-        return err_set(err, ERR_USAGE,
-                       "cannot merge '%s': an earlier build made it; run into it once more, which adds what it lacks", from);
-    if (!summed)
-        return err_set(err, ERR_USAGE,
-                       "cannot merge '%s': an earlier build made it, which did not store what spans come to (table span_total); "
-                       "run its campaigns again, or merge it with that build",
                        from);
     return 0;
 }

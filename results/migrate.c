@@ -1,8 +1,8 @@
 /* results/migrate.c: brings a database to the present schema; see migrate.h.
  *
- * A new file is made beside it, as `laggard run` would, and every table that both have is copied, in the columns that both have. Which
- * these are is asked, not listed; a column that is new and may not be NULL is in the list `added`. So a schema that only grows needs no
- * step of its own here. The files are exchanged when all is there. */
+ * A new file is made beside it, as `laggard run` would, and every table that both have is copied, in the columns that both have.
+ * Which these are is asked, not listed; a column that is new and may not be NULL is in the list `added`. So a schema that only grows
+ * needs no step of its own here. The files are exchanged when all is there. */
 #include "results/migrate.h"
 
 #include <errno.h>
@@ -207,7 +207,8 @@ int migrate(const char *path, struct migration *done, struct err *err)
                        path);
     text_printf(&done->copy, "%s.v%u", path, done->from);
     if (access(done->copy.bytes, F_OK) == 0)
-        return err_set(err, ERR_USAGE, "cannot migrate '%s': '%s', where it would be kept as it is, is there already; move that away",
-                       path, done->copy.bytes);
+        return err_set(err, ERR_USAGE,
+                       "cannot migrate '%s': '%s', where it would be kept as it is, is there already; move that away", path,
+                       done->copy.bytes);
     return replace(path, done, err);
 }

@@ -1,4 +1,4 @@
-/* results/migrate_spans.c: what the spans of trials come to, for databases of before that was stored when a trial ended (version 1). */
+/* results/migrate_spans.c: what the spans of trials come to, for databases of version 1, in which that was not stored. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -62,7 +62,8 @@ static int add_span(struct gathered *gathered, int node, const struct span_recor
 static int take_sizes(struct sql *sql, int64_t trial_id, struct message_size **sizes, int *count, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    if (sql_prepare(sql, "SELECT payload_bytes, first_round, round_count FROM message_size WHERE trial_id = ? ORDER BY size_position",
+    if (sql_prepare(sql,
+                    "SELECT payload_bytes, first_round, round_count FROM message_size WHERE trial_id = ? ORDER BY size_position",
                     &rows, err) < 0)
         return -ERR_HOST;
     sql_start(rows);

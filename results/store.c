@@ -44,7 +44,7 @@ static int create_or_recognise(struct sql *sql, struct err *err)
         sql_ask_integer(sql, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0)
         return -ERR_HOST;
     if (objects > 0 && application_id == STORE_APPLICATION_ID && version == STORE_VERSION)
-        return store_schema_gate(sql, err) < 0 ? -ERR_HOST : sql_commit(&transaction, err);
+        return sql_commit(&transaction, err);
     if (objects > 0 && application_id == STORE_APPLICATION_ID && version > 0 && version < STORE_VERSION)
         return database_refuse_older(sql_path(sql), (uint32_t)version, ERR_HOST, err);
     if (objects > 0)

@@ -133,7 +133,7 @@ struct trial_end {
     int64_t teardown_ns;             /* until no process was left; 0: there was no network */
     const struct node_result *nodes; /* NULL when failed */
     int node_count;
-    bool without_node_rows; /* neither round_held nor gradient gets rows */
+    bool without_node_rows;                 /* neither round_held nor gradient gets rows */
     const struct process_result *processes; /* NULL: agents ran, and only then nodes have counters */
     int process_count;
     const struct round_summary *rounds;

@@ -67,7 +67,6 @@ int store_metrics(struct store *store, int64_t trial_id, const struct trial_end 
 
 /* Tables, views, documentation and fixed rows of an empty database, inside the caller's transaction (store_schema.c). */
 int store_schema_create(struct sql *sql, struct err *err);
-int store_schema_gate(struct sql *sql, struct err *err); /* what comparisons keep: also into a file that lacks it */
 int store_schema_index(struct sql *sql, struct err *err);
 enum { STORE_APPLICATION_ID = 0x4c616767, STORE_VERSION = 2 };
 

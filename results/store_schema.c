@@ -57,15 +57,11 @@ static int note_version(struct sql *sql, struct err *err)
     return sql_run(row, err);
 }
 
-int store_schema_gate(struct sql *sql, struct err *err)
-{
-    return sql_exec(sql, schema_sql_gate, err);
-}
-
 int store_schema_create(struct sql *sql, struct err *err)
 {
-    if (sql_exec(sql, schema_sql_tables, err) < 0 || store_schema_gate(sql, err) < 0 || sql_exec(sql, schema_sql_views, err) < 0 ||
-        sql_exec(sql, schema_sql_columns, err) < 0 || fill_span_kinds(sql, err) < 0 || fill_median_ranks(sql, err) < 0)
+    if (sql_exec(sql, schema_sql_tables, err) < 0 || sql_exec(sql, schema_sql_gate, err) < 0 ||
+        sql_exec(sql, schema_sql_views, err) < 0 || sql_exec(sql, schema_sql_columns, err) < 0 || fill_span_kinds(sql, err) < 0 ||
+        fill_median_ranks(sql, err) < 0)
         return -ERR_HOST;
     return note_version(sql, err);
 }

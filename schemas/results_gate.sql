@@ -1,7 +1,6 @@
--- results_gate.sql: what comparisons keep: arms, confirming reruns, noise floors, baselines, verdicts. It is run when a database is made, and again
--- whenever one is opened for writing, so that files made before these tables were there get them, too.
+-- results_gate.sql: what comparisons keep: arms, confirming reruns, noise floors, baselines, verdicts.
 
-CREATE TABLE IF NOT EXISTS arm (
+CREATE TABLE arm (
     campaign_id INTEGER NOT NULL REFERENCES campaign,
     position INTEGER NOT NULL,
     name TEXT NOT NULL,
@@ -10,20 +9,20 @@ CREATE TABLE IF NOT EXISTS arm (
     UNIQUE (campaign_id, name)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS arm_cell (
+CREATE TABLE arm_cell (
     cell_id INTEGER NOT NULL REFERENCES cell,
     arm TEXT NOT NULL,
     settings_text TEXT NOT NULL,
     PRIMARY KEY (cell_id, arm)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS confirmation (
+CREATE TABLE confirmation (
     campaign_id INTEGER PRIMARY KEY REFERENCES campaign,
     confirmed_campaign_id INTEGER NOT NULL REFERENCES campaign,
     CHECK (campaign_id <> confirmed_campaign_id)
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS noise_floor (
+CREATE TABLE noise_floor (
     cell_id INTEGER NOT NULL REFERENCES cell,
     metric_id INTEGER NOT NULL REFERENCES metric,
     arm_trial_count INTEGER NOT NULL,
@@ -34,7 +33,7 @@ CREATE TABLE IF NOT EXISTS noise_floor (
     PRIMARY KEY (cell_id, metric_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS baseline (
+CREATE TABLE baseline (
     baseline_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
     campaign_id INTEGER NOT NULL REFERENCES campaign,
@@ -43,7 +42,7 @@ CREATE TABLE IF NOT EXISTS baseline (
 ) STRICT;
 
 -- The verdicts of `laggard gate --store`, of its last call for a campaign.
-CREATE TABLE IF NOT EXISTS verdict (
+CREATE TABLE verdict (
     campaign_id INTEGER NOT NULL REFERENCES campaign,
     position INTEGER NOT NULL,
     judged_unix_ns INTEGER NOT NULL,
@@ -76,12 +75,12 @@ CREATE TABLE IF NOT EXISTS verdict (
     PRIMARY KEY (campaign_id, position)
 ) STRICT, WITHOUT ROWID;
 
-CREATE VIEW IF NOT EXISTS arms AS
+CREATE VIEW arms AS
 SELECT c.name AS campaign, a.campaign_id, a.position, a.name AS arm, a.changes,
        (SELECT count(*) FROM trial t WHERE t.campaign_id = a.campaign_id AND t.arm = a.name) AS trials
 FROM arm a JOIN campaign c USING (campaign_id);
 
-CREATE VIEW IF NOT EXISTS noise_floors AS
+CREATE VIEW noise_floors AS
 SELECT c.name AS campaign, ce.campaign_id, ce.cell_id, ce.number AS cell, ce.label, m.name AS metric, m.unit, n.arm_trial_count,
        n.floor_ratio, n.floor_difference, n.confidence_ratio, n.calibrated_unix_ns, e.fingerprint
 FROM noise_floor n
@@ -90,14 +89,14 @@ JOIN campaign c ON c.campaign_id = ce.campaign_id
 JOIN environment e USING (environment_id)
 JOIN metric m USING (metric_id);
 
-CREATE VIEW IF NOT EXISTS baselines AS
+CREATE VIEW baselines AS
 SELECT b.baseline_id, b.name AS baseline, b.revision, b.set_unix_ns, b.campaign_id, c.name AS campaign, c.started_unix_ns, e.fingerprint,
        (SELECT count(*) FROM trial t WHERE t.campaign_id = b.campaign_id AND t.status = 'finished' AND t.fidelity <> 'void') AS trials
 FROM baseline b
 JOIN campaign c USING (campaign_id)
 JOIN environment e USING (environment_id);
 
-CREATE VIEW IF NOT EXISTS verdicts AS
+CREATE VIEW verdicts AS
 SELECT c.name AS campaign, v.campaign_id, v.judged_unix_ns, v.cell_id, ce.number AS cell, v.label, v.arm, v.metric, v.unit, v.threshold,
        v.alpha, v.verdict, v.reason, v.remark, v.waiver_owner, v.baseline_arm, v.baseline_campaign, v.baseline_started_unix_ns,
        v.baseline_median, v.median, v.limit_value, v.ratio, v.ratio_low, v.ratio_high, v.difference, v.difference_low, v.difference_high,

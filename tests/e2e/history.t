@@ -153,10 +153,6 @@ query odd.db "UPDATE trial SET status = 'running', fidelity = NULL"
 refused "no trial that has ended" 2 "no trial in 'odd.db' has ended" odd.db
 
 # ---- what is no history ----
-cp history.db earlier.db && query earlier.db "DROP VIEW arms; DROP VIEW baselines; DROP VIEW noise_floors; DROP VIEW verdicts; DROP TABLE arm_cell; DROP TABLE arm
-    ; DROP TABLE confirmation; DROP TABLE noise_floor; DROP TABLE baseline; DROP TABLE verdict"
-history earlier.db
-is "$? $(tail -n 1 out.text)" "0 8 campaigns: 2 change points (2 worse, 0 better)" "a file of an earlier build has a history too"
 refused "no database" 2 "there is no database 'none.db'" none.db
 seq 100 > text.db
 refused "a text" 2 "not an SQLite file" text.db

@@ -78,8 +78,6 @@ cp shard0.db forged.db && query forged.db "UPDATE trial SET digest = 'x' WHERE t
 refused "a trial that is not what it says" 2 "is in both, but not the same" out.db forged.db
 cp shard0.db running.db && query running.db "UPDATE trial SET status = 'running', fidelity = NULL WHERE trial_id = 3"
 refused "a campaign that is running" 2 "is writing to it, or was killed" out.db running.db
-cp shard0.db unsummed.db && query unsummed.db "DROP VIEW span_totals; DROP VIEW workers; DROP TABLE span_total; DROP TABLE straggling"
-refused "a file of a build that did not sum up spans" 2 "an earlier build made it.*span_total" out.db unsummed.db
 refused "itself" 2 "into itself" out.db out.db
 refused "no database" 2 "there is no database" out.db none.db
 seq 100 > text.txt

@@ -202,28 +202,6 @@ static void arms_are_stored_with_their_cells(void **state)
     assert_asked(fixture, "SELECT trials FROM arms WHERE arm = 'after'", 1);
 }
 
-/* A file from before there were arms gets the tables when it is opened for writing. */
-static void an_older_file_gets_the_tables(void **state)
-{
-    struct fixture *fixture = *state;
-    struct err err = {0};
-    fixture_open(fixture, NULL);
-    fixture_close(fixture);
-    struct sql *sql = NULL;
-    must(sql_open(fixture->path, false, &sql, &err), &err);
-    must(sql_exec(sql,
-                  "DROP VIEW arms; DROP VIEW baselines; DROP VIEW noise_floors; DROP VIEW verdicts; DROP TABLE arm_cell; "
-                  "DROP TABLE arm; DROP TABLE confirmation; DROP TABLE noise_floor; DROP TABLE baseline; DROP TABLE verdict; "
-                  "DELETE FROM column_doc WHERE table_name = 'arm'",
-                  &err),
-         &err);
-    sql_close(sql);
-    fixture_open(fixture, NULL);
-    fixture_close(fixture);
-    assert_asked(fixture, "SELECT count(*) FROM arm", 0);
-    assert_asked(fixture, "SELECT count(*) > 0 FROM column_doc WHERE table_name = 'arm'", 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,7 +214,6 @@ int main(void)
         cmocka_unit_test(an_arms_variables_take_the_place_of_the_callers),
         cmocka_unit_test(the_gate_of_a_campaign_is_read),
         cmocka_unit_test_setup_teardown(arms_are_stored_with_their_cells, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(an_older_file_gets_the_tables, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
