@@ -1,8 +1,8 @@
 /* results/migrate.c: brings a database to the present schema; see migrate.h.
  *
  * A new file is made beside it, as `laggard run` would, and every table that both have is copied, in the columns that both have.
- * Which these are is asked, not listed; a column that is new and may not be NULL is in the list `added`. So a schema that only grows
- * needs no step of its own here. The files are exchanged when all is there. */
+ * Which these are is asked, not listed; a column that is new and may not be NULL is in the list `added`. So a schema that only
+ * grows needs no step of its own here. The files are exchanged when all is there. */
 #include "results/migrate.h"
 
 #include <errno.h>
