@@ -6,7 +6,8 @@
 #include "agents/transport.h"
 #include "base/err.h"
 
-enum { STAGED_BYTES = 4096 };
+/* A message of 4 KiB with its header, and some headers behind it, come with one system call. */
+enum { STAGED_BYTES = 4096 + 4 * TRANSPORT_HEADER_BYTES };
 
 struct outgoing {
     struct transport_taken taken; /* what on_taken() will be told */
