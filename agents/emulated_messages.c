@@ -96,7 +96,7 @@ void emulated_send(struct node *node, int destination, const struct message_head
 static void note_sent(struct emulated *emulated, struct buffer *buffer, int destination)
 {
     if (emulated->sent_count == emulated->sent_capacity) {
-        size_t capacity = 2 * emulated->sent_capacity;
+        size_t capacity = emulated->sent_capacity > 0 ? 2 * emulated->sent_capacity : 1;
         struct sent *sent = arena_new_array(emulated->options.arena, struct sent, capacity);
         for (size_t i = 0; i < emulated->sent_count; i++)
             sent[i] = emulated->sent[(emulated->sent_first + i) % emulated->sent_capacity];

@@ -25,7 +25,9 @@ void timetable_free(struct timetable *table)
 
 static bool sooner(const struct timetable *table, uint32_t a, uint32_t b)
 {
-    return table->at[a] < table->at[b] || (table->at[a] == table->at[b] && a < b);
+    if (table->at[a] != table->at[b])
+        return table->at[a] < table->at[b];
+    return a < b;
 }
 
 static void put(struct timetable *table, uint32_t i, uint32_t thing)

@@ -241,7 +241,7 @@ static int check_cpu_limits(const struct cell_check *check, const struct topolog
 {
     struct cpu_limit *limits = arena_new_array(arena, struct cpu_limit, (size_t)topology->host_count);
     struct cpu_limit_fault fault = {0};
-    struct err err;
+    struct err err = {0};
     if (cpu_limit_plan(check->settings, topology, limits, &fault, &err) == 0)
         return 0;
     const struct yaml_value *entry = place(check, "cpu_limits", NULL)->first;

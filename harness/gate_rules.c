@@ -279,7 +279,7 @@ int gate_rules_load(const char *path, struct arena *arena, const struct gate_rul
     int status = read_file(path, &text, err);
     if (status == 0)
         status = yaml_document_parse(path, text.bytes ? text.bytes : "", text.length, arena, &root, err);
-    if (status < 0)
+    if (status != 0)
         return status;
     const struct yaml_value *gate = root->shape == YAML_SHAPE_MAPPING ? yaml_document_child(root, "gate") : NULL;
     const struct reader reader = {.file = arena_strdup(arena, path), .arena = arena, .err = err};

@@ -44,7 +44,7 @@ int message_cost_measure(const struct trial_context *context, double *message_ns
             result = err_set(err, ERR_TRIAL, "%s", outcome.reason);
         round_ns[t] = outcome.round_median_ns;
     }
-    if (result < 0)
+    if (result != 0)
         return err_wrap(err, "measuring what a message costs");
     if (round_ns[THREE] > round_ns[TWO])
         *message_ns = round_ns[THREE] - round_ns[TWO];

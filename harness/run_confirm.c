@@ -36,7 +36,7 @@ int run_confirm(struct run *run, struct err *err)
         status = gate_run(&asked, run->arena, &result, err);
     if (status == 0)
         status = check_same_campaign(run, result.question->campaign, err);
-    if (status < 0)
+    if (status != 0)
         return status;
     run->confirmed_id = result.question->campaign->campaign_id;
     uint64_t seed = other_seed(run->plan.seed, run->confirmed_id);

@@ -101,7 +101,7 @@ static int write_counter(struct walk *walk, const char *name, enum trace_unit un
     int found;
     while ((found = step(walk, rows, err)) > 0) {
         int64_t process = process_of(sql_integer(rows, 0));
-        if (counter.process != process || strcmp(label.bytes, sql_text(rows, 1)) != 0) {
+        if (!label.bytes || counter.process != process || strcmp(label.bytes, sql_text(rows, 1)) != 0) {
             text_clear(&label);
             text_add(&label, sql_text(rows, 1));
             counter.label = label.bytes;

@@ -260,7 +260,7 @@ int merge_add(const char *to, const char *from, bool separate, struct merge_coun
     int result = check_source(from, err);
     if (result == 0)
         result = store_open(to, NULL, &store, err);
-    if (result < 0)
+    if (result != 0)
         return result;
     result = sql_prepare(store->sql, "ATTACH ? AS source", &attach, err);
     if (result == 0) {

@@ -27,9 +27,9 @@ static int out_of_memory(struct err *err)
 
 static int add_node(struct gathered *gathered, int node, struct err *err)
 {
-    if (node < gathered->node_count)
+    if (gathered->nodes && node < gathered->node_count)
         return 0;
-    if (node >= gathered->node_room) {
+    if (!gathered->nodes || node >= gathered->node_room) {
         const int room = 2 * node + 8;
         struct node_result *nodes = realloc(gathered->nodes, (size_t)room * sizeof(*nodes));
         if (!nodes)
@@ -46,7 +46,7 @@ static int add_span(struct gathered *gathered, int node, const struct span_recor
 {
     if (add_node(gathered, node, err) < 0)
         return -ERR_HOST;
-    if (gathered->count == gathered->room) {
+    if (!gathered->spans || gathered->count == gathered->room) {
         const size_t room = 2 * gathered->room + 1024;
         struct span_record *spans = realloc(gathered->spans, room * sizeof(*spans));
         if (!spans)

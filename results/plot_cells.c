@@ -198,9 +198,9 @@ int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct pict
 static void add_ticks(double low, double high, struct text *script)
 {
     const char *comma = "set xtics (";
-    for (double decade = pow(10, floor(log10(low))); decade < high; decade *= 10)
+    for (int decade = (int)floor(log10(low)); pow(10, decade) < high; decade++)
         for (int i = 0; i < 3; i++) {
-            double at = decade * (i == 0 ? 1 : i == 1 ? 2 : 5);
+            double at = pow(10, decade) * (i == 0 ? 1 : i == 1 ? 2 : 5);
             if (at < low || at > high)
                 continue;
             text_printf(script, "%s%.9g", comma, at);

@@ -96,7 +96,9 @@ static double predict_ns(const struct allreduce_network *network)
     if (!network->compute_ns && network->rounds <= 1)
         return follow(network, NULL);
     cleanup(free_pointer) double *clocks_ns = calloc(2 * size, sizeof(*clocks_ns));
-    double end_ns = clocks_ns ? 0 : NAN;
+    double end_ns = 0;
+    if (!clocks_ns)
+        return NAN;
     for (int round = 0; round < network->rounds && isfinite(end_ns); round++) {
         for (size_t rank = 0; rank < size && network->compute_ns; rank++)
             clocks_ns[rank] += network->compute_ns[(size_t)round * size + rank];

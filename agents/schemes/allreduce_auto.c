@@ -58,10 +58,10 @@ static int prepare(const struct scheme_setup *setup, struct blob *blob, struct e
 {
     struct allreduce_choice choice = choose(setup);
     struct told told = {.index = choice.index, .segment_bytes = choice.segment_bytes};
-    blob->bytes = malloc(sizeof(told));
-    if (!blob->bytes)
+    void *bytes = malloc(sizeof(told));
+    if (!bytes)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot note the choice of an all-reduce");
-    memcpy(blob->bytes, &told, sizeof(told));
+    blob->bytes = memcpy(bytes, &told, sizeof(told));
     blob->length = sizeof(told);
     return 0;
 }
