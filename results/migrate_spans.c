@@ -6,6 +6,8 @@
 #include "results/migrate_internal.h"
 #include "results/store_internal.h"
 
+enum { NODES_MOST = 1 << 24 }; /* beyond, a file is damaged */
+
 struct gathered { /* of one trial, in the order of its nodes */
     int64_t trial_id;
     struct span_record *spans;
@@ -27,6 +29,9 @@ static int out_of_memory(struct err *err)
 
 static int add_node(struct gathered *gathered, int node, struct err *err)
 {
+    if (node < 0 || node > NODES_MOST)
+        return err_set(err, ERR_HOST, "a span of trial %lld belongs to node %d, which no network has", (long long)gathered->trial_id,
+                       node);
     if (gathered->nodes && node < gathered->node_count)
         return 0;
     if (!gathered->nodes || node >= gathered->node_room) {

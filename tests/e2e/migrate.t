@@ -92,6 +92,10 @@ cp was.db taken.db && echo precious > taken.db.v1
 stays "the copy's name is taken" 2 "'taken.db.v1', where it would be kept as it is, is there already" taken.db taken.db.v1
 cp was.db orphans.db && query orphans.db "DELETE FROM cell WHERE cell_id = 2"
 stays "rows without the rows they belong to" 3 "rows belong to rows that are not there" orphans.db
+for node in -1 99999999; do
+    cp was.db nodes.db && query nodes.db "UPDATE span SET node = $node WHERE span_id = 3"
+    stays "a span of node $node" 3 "belongs to node $node, which no network has" nodes.db
+done
 cp was.db metrics.db && query metrics.db "UPDATE metric SET name = 'other' WHERE metric_id = 3"
 stays "metrics of another program" 3 "1 of its metrics" metrics.db
 head -c 20000 was.db > short.db
