@@ -29,9 +29,11 @@ static int out_of_memory(struct err *err)
 
 static int add_node(struct gathered *gathered, int node, struct err *err)
 {
-    if (node < 0 || node > NODES_MOST)
-        return err_set(err, ERR_HOST, "a span of trial %lld belongs to node %d, which no network has",
-                       (long long)gathered->trial_id, node);
+    if (node < 0 || node > NODES_MOST) {
+        err_set(err, ERR_HOST, "a span of trial %lld belongs to node %d, which no network has", (long long)gathered->trial_id,
+                node);
+        return -ERR_HOST;
+    }
     if (gathered->nodes && node < gathered->node_count)
         return 0;
     if (!gathered->nodes || node >= gathered->node_room) {
@@ -49,7 +51,7 @@ static int add_node(struct gathered *gathered, int node, struct err *err)
 
 static int add_span(struct gathered *gathered, int node, const struct span_record *span, struct err *err)
 {
-    if (add_node(gathered, node, err) != 0)
+    if (add_node(gathered, node, err) < 0)
         return -ERR_HOST;
     if (!gathered->spans || gathered->count == gathered->room) {
         const size_t room = 2 * gathered->room + 1024;
