@@ -24,7 +24,8 @@ static void gathered_free(struct gathered *gathered)
 
 static int out_of_memory(struct err *err)
 {
-    return err_set(err, ERR_HOST, "cannot sum up spans: out of memory");
+    err_set(err, ERR_HOST, "cannot sum up spans: out of memory");
+    return -ERR_HOST;
 }
 
 static int add_node(struct gathered *gathered, int node, struct err *err)
