@@ -13,11 +13,6 @@
 #include "base/err.h"
 #include "results/store_internal.h"
 
-static uint32_t big_endian(const uint8_t bytes[4])
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 static int check_kind(const char *path, struct err *err)
 {
     struct stat status;
@@ -50,7 +45,7 @@ static int check_header(const char *path, uint32_t *schema_version, struct err *
     if ((size_t)length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
         return err_set(err, ERR_USAGE, "cannot read '%s' as a database: it is not an SQLite file; name one that `laggard run` made",
                        path);
-    uint32_t version = big_endian(header + 60), application_id = big_endian(header + 68);
+    uint32_t version = store_big_endian(header + 60), application_id = store_big_endian(header + 68);
     if (application_id != STORE_APPLICATION_ID && application_id != 0)
         return err_set(err, ERR_USAGE,
                        "cannot read '%s': it is an SQLite file of another program (application_id %u); name one that `laggard run` "

@@ -33,10 +33,6 @@ static const struct {
 static const struct {
     const char *key, *table;
 } shifted[] = {{"span_id", "span"}, {"event_id", "event"}, {"sample_id", "counter_sample"}, {"baseline_id", "baseline"}};
-/* Filled when a database is made, the same in every file. */
-static const char *const fixed[] = {"schema_migration", "metric",     "median_rank", "allreduce_scheme",
-                                    "span_kind",        "column_doc", NULL};
-
 /* A campaign is there when one of its trials is; or, as a shard (?1: unless they are to stay apart), when a campaign of the same
  * name, file, seed and environment is. Reruns that confirm another campaign are shards of nothing. */
 static const char match_shards[] =
@@ -148,13 +144,8 @@ static int copy_table(struct sql *sql, const char *table, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *columns = NULL;
     cleanup(text_free) struct text names = {0}, values = {0}, where = {0}, query = {0};
-    if (sql_prepare(
-            sql,
-            "SELECT m.name FROM pragma_table_info(?1, 'main') m JOIN pragma_table_info(?1, 'source') s USING (name) ORDER BY m.cid",
-            &columns, err) < 0)
+    if (store_common_columns(sql, table, &columns, err) < 0)
         return -ERR_HOST;
-    sql_start(columns);
-    sql_put_text(columns, table);
     int found;
     while ((found = sql_next(columns, err)) > 0) {
         const char *name = sql_text(columns, 0), *key = key_of(name);
@@ -178,29 +169,6 @@ static int copy_table(struct sql *sql, const char *table, struct err *err)
     text_printf(&query, "INSERT INTO main.%s (%s) SELECT %s FROM source.%s r%s%s", table, names.bytes, values.bytes, table,
                 where.length > 0 ? " WHERE " : "", where.length > 0 ? where.bytes : "");
     return sql_exec(sql, query.bytes, err) < 0 ? err_wrap(err, "the table %s", table) : 0;
-}
-
-static bool is_fixed(const char *table)
-{
-    for (int i = 0; fixed[i]; i++)
-        if (strcmp(fixed[i], table) == 0)
-            return true;
-    return false;
-}
-
-/* In the order in which the schema makes them, which is that of their keys; the keys are checked when all is there. */
-static int copy_tables(struct sql *sql, struct err *err)
-{
-    cleanup(sql_finish_cleanup) struct sql_statement *tables = NULL;
-    if (sql_prepare(sql,
-                    "SELECT m.name FROM main.sqlite_schema m JOIN source.sqlite_schema s USING (name) WHERE m.type = 'table' AND "
-                    "m.name NOT LIKE 'sqlite%' ORDER BY m.rowid",
-                    &tables, err) < 0)
-        return -ERR_HOST;
-    int found, result = 0;
-    while (result == 0 && (found = sql_next(tables, err)) > 0)
-        result = is_fixed(sql_text(tables, 0)) ? 0 : copy_table(sql, sql_text(tables, 0), err);
-    return result < 0 ? result : found;
 }
 
 static int count(struct sql *sql, struct merge_counts *counts, struct err *err)
@@ -229,7 +197,7 @@ static int merge(struct sql *sql, const char *from, bool separate, struct merge_
     if (result == 0)
         result = number_rows(sql, err);
     if (result == 0)
-        result = copy_tables(sql, err);
+        result = store_copy_tables(sql, copy_table, err);
     if (result == 0)
         result = count(sql, counts, err);
     return result == 0 ? sql_commit(&transaction, err) : result;
@@ -256,19 +224,12 @@ static int check_source(const char *from, struct err *err)
 int merge_add(const char *to, const char *from, bool separate, struct merge_counts *counts, struct err *err)
 {
     struct store *store = NULL;
-    cleanup(sql_finish_cleanup) struct sql_statement *attach = NULL;
     int result = check_source(from, err);
     if (result == 0)
         result = store_open(to, NULL, &store, err);
     if (result != 0)
         return result;
-    result = sql_prepare(store->sql, "ATTACH ? AS source", &attach, err);
-    if (result == 0) {
-        sql_start(attach);
-        sql_put_text(attach, from);
-        result = sql_run(attach, err);
-        sql_finish(steal_pointer(&attach));
-    }
+    result = store_attach_source(store, from, err);
     if (result == 0)
         result = merge(store->sql, from, separate, counts, err);
     struct err close_err = {0};

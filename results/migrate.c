@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,29 +25,12 @@ static const struct {
     {"prediction", "size_position", "0"},       /* version 2: no sizes were swept before */
     {"trial_metric", "size_position", "0"},
 };
-/* Filled when a database is made; rows of metrics are compared, not copied. */
-static const char *const fixed[] = {"schema_migration", "metric",     "median_rank", "allreduce_scheme",
-                                    "span_kind",        "column_doc", NULL};
-
-static bool is_fixed(const char *table)
-{
-    for (int i = 0; fixed[i]; i++)
-        if (strcmp(fixed[i], table) == 0)
-            return true;
-    return false;
-}
-
 static int copy_table(struct sql *sql, const char *table, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *columns = NULL;
     cleanup(text_free) struct text names = {0}, values = {0}, query = {0};
-    if (sql_prepare(
-            sql,
-            "SELECT m.name FROM pragma_table_info(?1, 'main') m JOIN pragma_table_info(?1, 'source') s USING (name) ORDER BY m.cid",
-            &columns, err) < 0)
+    if (store_common_columns(sql, table, &columns, err) < 0)
         return -ERR_HOST;
-    sql_start(columns);
-    sql_put_text(columns, table);
     int found;
     while ((found = sql_next(columns, err)) > 0) {
         text_printf(&names, "%s%s", names.length > 0 ? ", " : "", sql_text(columns, 0));
@@ -63,22 +47,7 @@ static int copy_table(struct sql *sql, const char *table, struct err *err)
     return sql_exec(sql, query.bytes, err) < 0 ? err_wrap(err, "the table %s", table) : 0;
 }
 
-/* In the order in which the schema makes them, which is that of their keys; the keys are checked when all is there. */
-static int copy_tables(struct sql *sql, struct err *err)
-{
-    cleanup(sql_finish_cleanup) struct sql_statement *tables = NULL;
-    if (sql_prepare(sql,
-                    "SELECT m.name FROM main.sqlite_schema m JOIN source.sqlite_schema s USING (name, type) WHERE type = 'table' "
-                    "AND m.name NOT LIKE 'sqlite%' ORDER BY m.rowid",
-                    &tables, err) < 0)
-        return -ERR_HOST;
-    int found, result = 0;
-    while (result == 0 && (found = sql_next(tables, err)) > 0)
-        result = is_fixed(sql_text(tables, 0)) ? 0 : copy_table(sql, sql_text(tables, 0), err);
-    return result < 0 ? result : found;
-}
-
-/* Rows name metrics by number. */
+/* Metrics are made with a file, and rows name them by number. */
 static int check_metrics(struct sql *sql, struct err *err)
 {
     int64_t differing = 0;
@@ -106,7 +75,7 @@ static int copy(struct store *store, struct migration *done, struct err *err)
     struct sql *sql = store->sql;
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     if (sql_begin(sql, &transaction, err) < 0 || sql_exec(sql, "PRAGMA defer_foreign_keys = ON", err) < 0 ||
-        check_metrics(sql, err) < 0 || copy_tables(sql, err) < 0 ||
+        check_metrics(sql, err) < 0 || store_copy_tables(sql, copy_table, err) < 0 ||
         sql_exec(sql, "INSERT OR IGNORE INTO main.schema_migration SELECT * FROM source.schema_migration", err) < 0 ||
         migrate_span_summaries(store, err) < 0 || check_keys(sql, err) < 0 ||
         sql_ask_integer(sql, "SELECT count(*) FROM main.campaign", &done->campaigns, err) < 0 ||
@@ -129,17 +98,10 @@ static void remove_database(const char *path)
 static int make(const char *fresh, const char *path, struct migration *done, struct err *err)
 {
     struct store *store = NULL;
-    cleanup(sql_finish_cleanup) struct sql_statement *attach = NULL;
     int result = store_open(fresh, NULL, &store, err);
     if (result < 0)
         return result;
-    result = sql_prepare(store->sql, "ATTACH ? AS source", &attach, err);
-    if (result == 0) {
-        sql_start(attach);
-        sql_put_text(attach, path);
-        result = sql_run(attach, err);
-        sql_finish(steal_pointer(&attach));
-    }
+    result = store_attach_source(store, path, err);
     if (result == 0)
         result = copy(store, done, err);
     sql_exec(store->sql, "DETACH source", NULL);
@@ -161,8 +123,12 @@ static int fold_log(const char *path, struct err *err)
     return sql_exec(sql, "PRAGMA journal_mode = DELETE", err);
 }
 
+/* Who could not read the file before cannot read the new one. */
 static int exchange(const char *path, const char *fresh, const char *kept, struct err *err)
 {
+    struct stat status;
+    if (stat(path, &status) < 0 || chmod(fresh, status.st_mode & 07777) < 0)
+        return err_set_errno(err, ERR_HOST, errno, "cannot give the new file the permissions of the old one");
     if (link(path, kept) < 0) {
         /* A file system without hard links: for a moment there is no file of that name. */
         if (errno == EEXIST || rename(path, kept) < 0)

@@ -68,6 +68,21 @@ int store_metrics(struct store *store, int64_t trial_id, const struct trial_end 
 /* Tables, views, documentation and fixed rows of an empty database, inside the caller's transaction (store_schema.c). */
 int store_schema_create(struct sql *sql, struct err *err);
 int store_schema_index(struct sql *sql, struct err *err);
+
+/* Copying from another database, attached as `source` until the connection ends (store_copy.c). */
+int store_attach_source(struct store *store, const char *path, struct err *err);
+/* Every table that both have and that campaigns fill, in the order in which the schema makes them, which is that of their keys; the
+ * keys are to be checked when all is there. */
+typedef int store_copy_table(struct sql *sql, const char *table, struct err *err);
+int store_copy_tables(struct sql *sql, store_copy_table *copy_table, struct err *err);
+/* The names of the columns that both have, a row each; `table` must stay until all are read. */
+int store_common_columns(struct sql *sql, const char *table, struct sql_statement **columns, struct err *err);
+/* A number in the header of an SQLite file. */
+static inline uint32_t store_big_endian(const uint8_t bytes[4])
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
 enum { STORE_APPLICATION_ID = 0x4c616767, STORE_VERSION = 2 };
 
 #endif

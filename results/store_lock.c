@@ -80,11 +80,6 @@ static int check_kind(const char *path, const struct stat *status, struct err *e
     return 0;
 }
 
-static uint32_t big_endian(const uint8_t bytes[4])
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* SQLite's file format: the magic at 0, user_version at 60, application_id at 68; at 100 the root page of the schema: kind 13 (a
  * leaf) and at 103 the number of its rows. */
 static int check_content(const char *path, int fd, bool older_too, struct err *err)
@@ -101,7 +96,7 @@ static int check_content(const char *path, int fd, bool older_too, struct err *e
             "cannot use '%s' as the database: it exists and is not an SQLite file; choose another name with --db, or move it "
             "away",
             path);
-    uint32_t version = big_endian(header + 60), application_id = big_endian(header + 68);
+    uint32_t version = store_big_endian(header + 60), application_id = store_big_endian(header + 68);
     bool empty = header[100] == 13 && header[103] == 0 && header[104] == 0;
     if (application_id == 0 && empty)
         return 0;

@@ -51,8 +51,9 @@ content() {
     query "$1" "SELECT trial, label, arm, block, seed, status, fidelity, fidelity_reason, digest, round_time_mean_ns, round_time_p99_ns, prediction_ratio FROM trials ORDER BY trial;
         SELECT label, trials, round_time_p50_ns, fidelity FROM cells ORDER BY label; SELECT trial_id, metric_id, value FROM trial_metric ORDER BY 1, 2"
 }
+chmod 600 old.db
 is "$("$LAGGARD" migrate old.db 2>&1) $?" "old.db: schema version 1 to 2, 1 campaign and 4 trials; as it was it is at old.db.v1 0" "migrated"
-is "$(cmp old.db.v1 was.db)$?" 0 "as it was it is kept"
+is "$(cmp old.db.v1 was.db)$? $(stat -c %a old.db old.db.v1 | tr '\n' ' ')" "0 600 600 " "as it was it is kept, and nobody else may read either file"
 content was.db > before.text
 content old.db > after.text
 is "$(diff before.text after.text | head -n 5) $(grep -c . < after.text | tr -d 0-9)" " " "every row is there"
