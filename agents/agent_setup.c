@@ -24,6 +24,7 @@ static int check_numbers(const struct control_setup *control, struct err *err)
         {"the port", control->port, 1, 65535},
         {"the model", control->model, 0, MODEL_COUNT - 1},
         {"the data set", control->dataset, 0, DATASET_COUNT - 1},
+        {"the split of the samples", control->shard_split, 0, SHARDS_COUNT - 1},
         {"gradients", control->gradients, 0, GRADIENTS_COUNT - 1},
         {"the compute time distribution", control->compute_time.kind, 0, DISTRIBUTION_COUNT - 1},
         {"the number of layers", control->layer_count, 0, LAYERS_MAX},
@@ -47,6 +48,9 @@ static int check_numbers(const struct control_setup *control, struct err *err)
             return err_set(err, ERR_TRIAL,
                            "SETUP: row %u of the roster has no valid role, is out of order, or has a slow factor of %g", i,
                            control->nodes[i].slow_factor);
+    if ((control->shard_split == SHARDS_DIRICHLET && !(control->shard_alpha > 0)) || !(control->shard_size_alpha >= 0))
+        return err_set(err, ERR_TRIAL, "SETUP: samples cannot be dealt out with concentrations of %g and, for sizes, %g",
+                       control->shard_alpha, control->shard_size_alpha);
     return 0;
 }
 
@@ -112,6 +116,7 @@ static struct workload_settings take_workload(const struct control_setup *contro
         .model = control->model,
         .dataset = control->dataset,
         .dataset_path = control->dataset_path && control->dataset_path[0] ? control->dataset_path : NULL,
+        .shards = {.split = control->shard_split, .alpha = control->shard_alpha, .size_alpha = control->shard_size_alpha},
         .layer_count = (int)control->layer_count,
         .batch = (int)control->batch,
         .learning_rate = control->learning_rate,
@@ -134,14 +139,19 @@ static void take_roster(const struct control_setup *control, struct arena *arena
     uint32_t *addresses = arena_new_array(arena, uint32_t, control->node_count);
     const char **names = arena_new_array(arena, const char *, control->node_count);
     setup->slow_factors = arena_new_array(arena, double, control->node_count);
+    uint32_t *samples = arena_new_array(arena, uint32_t, control->node_count);
+    bool data = true;
     for (uint32_t i = 0; i < control->node_count; i++) {
         addresses[i] = control->nodes[i].address;
         names[i] = control->nodes[i].name;
         setup->slow_factors[i] = control->nodes[i].slow_factor;
+        samples[i] = control->nodes[i].samples;
+        data = data && (control->nodes[i].role != ROLE_WORKER || samples[i] > 0);
         setup->scheme.workers += control->nodes[i].role == ROLE_WORKER;
         setup->scheme.servers += control->nodes[i].role == ROLE_SERVER;
     }
     setup->addresses = addresses;
+    setup->scheme.samples = data ? samples : NULL;
     setup->names = names;
     setup->scheme.nodes = (int)control->node_count;
     setup->role = control->nodes[control->node].role;

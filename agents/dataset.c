@@ -232,21 +232,6 @@ int dataset_check(enum dataset_kind kind, const char *path, struct err *err)
 
 /* ---- who learns from what ---- */
 
-uint32_t dataset_shard(const struct dataset *dataset, uint64_t seed, int workers, int worker, uint32_t *indexes)
-{
-    cleanup(arena_cleanup) struct arena *scratch = arena_new();
-    uint32_t *order = arena_new_array(scratch, uint32_t, dataset->sample_count), count = 0;
-    struct rng rng = rng_stream(seed, 0, RNG_ALL_NODES, RNG_SHARD);
-    for (uint32_t i = 0; i < dataset->sample_count; i++) { /* Fisher-Yates, inside out */
-        uint32_t j = rng_below(&rng, i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-    for (uint32_t i = (uint32_t)worker; i < dataset->sample_count; i += (uint32_t)workers)
-        indexes[count++] = order[i];
-    return count;
-}
-
 void dataset_batch(uint64_t seed, uint32_t worker, uint64_t step, const uint32_t *shard, uint32_t shard_count, int batch,
                    uint32_t *out)
 {

@@ -52,9 +52,6 @@ int idx_parse(const uint8_t *bytes, size_t length, struct idx *idx, struct err *
  * code. */
 int idx_parse_header(const uint8_t *bytes, size_t length, struct idx *idx, struct err *err);
 
-/* Which samples worker `worker` of `workers` owns: a seeded permutation of all, dealt in turn (sizes differ by at most one). Writes
- * indexes[0..count) and returns count; indexes must hold sample_count / workers + 1. */
-uint32_t dataset_shard(const struct dataset *dataset, uint64_t seed, int workers, int worker, uint32_t *indexes);
 /* The mini-batch of (worker, step) out of a shard: with replacement by the keyed stream RNG_BATCH at position step, so that one
  * process with the same data can replay any worker. */
 void dataset_batch(uint64_t seed, uint32_t worker, uint64_t step, const uint32_t *shard, uint32_t shard_count, int batch,

@@ -61,6 +61,8 @@ struct scheme_setup {
     int rounds;          /* warm-up included, of one message size; a synchronous scheme stops by itself after this many */
     bool values_carried; /* false: gradients: none */
     bool trained;        /* values are carried, and are of a model and data: there is an initial model, and tasks have a loss */
+    /* How many training samples each worker owns, of a data set of the standard size; NULL: there is no data. */
+    const uint32_t *samples;
     uint64_t seed;
     uint32_t cell;
     const uint8_t *prepared; /* what prepare() made, or NULL */
@@ -136,6 +138,8 @@ const struct scheme *scheme_find(const char *name); /* NULL: unknown */
 int scheme_servers(const struct scheme *scheme, int workers, const double *values);
 /* The node whose rounds are the trial's, as they go: the first server where rounds are its updates, else node 0. */
 int scheme_round_node(const struct scheme *scheme, int workers);
+/* What a worker counts in averages by samples: how many it owns, 1 where there is no data. */
+uint32_t scheme_samples(const struct scheme_setup *setup, int worker);
 bool scheme_talks(const struct scheme_setup *setup, int node, int peer);
 bool scheme_approximates(const struct scheme_setup *setup);
 

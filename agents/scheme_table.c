@@ -54,6 +54,11 @@ int scheme_round_node(const struct scheme *scheme, int workers)
     return scheme->flags & SCHEME_ROUNDS_AT_SERVER ? workers : 0;
 }
 
+uint32_t scheme_samples(const struct scheme_setup *setup, int worker)
+{
+    return setup->samples ? setup->samples[worker] : 1;
+}
+
 bool scheme_talks(const struct scheme_setup *setup, int node, int peer)
 {
     if (node == peer)

@@ -6,6 +6,7 @@
 
 #include "agents/dataset.h"
 #include "agents/model.h"
+#include "agents/shards.h"
 #include "agents/touched_memory.h"
 #include "agents/vector.h"
 #include "agents/workload_internal.h"
@@ -22,23 +23,27 @@ static int load_split(struct workload *workload, enum dataset_split split, struc
     return dataset_load(options->settings->dataset, split, options->settings->dataset_path, options->arena, dataset, err);
 }
 
-/* The samples of worker `partition`; dealt once, then kept. */
-static const struct shard *shard_of(struct workload *workload, int partition)
+static void deal_shards(struct workload *workload)
 {
-    struct shard *shard = &workload->shards[partition];
-    if (shard->count == 0) {
-        const struct workload_options *options = &workload->options;
-        shard->indexes =
-            arena_new_array(workload->shard_arena, uint32_t, workload->train.sample_count / (uint32_t)options->workers + 1);
-        shard->count = dataset_shard(&workload->train, options->seed, options->workers, partition, shard->indexes);
+    const struct workload_options *options = &workload->options;
+    const struct shard_rule rule = {.settings = &options->settings->shards,
+                                    .seed = options->seed,
+                                    .workers = options->workers,
+                                    .least = (uint32_t)options->settings->batch};
+    uint32_t *indexes = arena_new_array(options->arena, uint32_t, workload->train.sample_count);
+    workload->shard_sizes = arena_new_array(options->arena, uint32_t, (size_t)options->workers);
+    workload->shards = arena_new_array(options->arena, uint32_t *, (size_t)options->workers);
+    shards_deal(&rule, &workload->train, workload->shard_sizes, indexes);
+    for (int w = 0; w < options->workers; w++) {
+        workload->shards[w] = indexes;
+        indexes += workload->shard_sizes[w];
     }
-    return shard;
 }
 
 static void draw_batch(struct workload *workload, int partition, uint64_t step, int count)
 {
-    const struct shard *shard = shard_of(workload, partition);
-    dataset_batch(workload->options.seed, (uint32_t)partition, step, shard->indexes, shard->count, count, workload->batch);
+    dataset_batch(workload->options.seed, (uint32_t)partition, step, workload->shards[partition], workload->shard_sizes[partition],
+                  count, workload->batch);
 }
 
 /* CPU time, so that agents that start together do not measure each other; the smallest, so that cold caches do not count. */
@@ -89,8 +94,8 @@ static int prepare_real(struct workload *workload, struct err *err)
         return -(int)(err ? err->kind : ERR_HOST);
     if (worker && workload->train.sample_count < (uint32_t)options->workers)
         return err_set(err, ERR_USAGE, "%d workers cannot share %u samples", options->workers, workload->train.sample_count);
-    workload->shard_arena = arena_new();
-    workload->shards = arena_new_array(options->arena, struct shard, (size_t)options->workers);
+    if (worker)
+        deal_shards(workload);
     workload->batch = arena_new_array(options->arena, uint32_t, (size_t)options->settings->batch);
     workload->scratch = touched_alloc(options->arena, workload->parameter_count * sizeof(float));
     workload->initial = touched_alloc(options->arena, workload->parameter_count * sizeof(float));
@@ -128,7 +133,6 @@ void workload_free(struct workload *workload)
         return;
     dataset_release(&workload->train);
     dataset_release(&workload->test);
-    arena_cleanup(&workload->shard_arena);
 }
 
 void workload_become(struct workload *workload, enum node_role role, int role_index)

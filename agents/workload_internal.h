@@ -7,10 +7,6 @@
 
 enum workload_sort { SORT_REAL, SORT_SYNTHETIC, SORT_NONE };
 
-struct shard {
-    uint32_t *indexes;
-    uint32_t count; /* 0: not dealt yet */
-};
 struct checked_range {
     size_t first, end;
 };
@@ -24,8 +20,8 @@ struct workload {
     const char *blas;
     struct dataset train, test;
     struct model *model, *test_model; /* on the training data (a server's: on the test data), on the test data */
-    struct shard *shards;             /* one a worker */
-    struct arena *shard_arena;        /* grows on the compute thread only */
+    uint32_t *shard_sizes;            /* one a worker; NULL: this node has no training data */
+    uint32_t **shards;                /* each worker's samples */
     uint32_t *batch, *validation;
     int validation_count;
     float *scratch, *initial;

@@ -5,6 +5,7 @@
 
 #include "agents/model.h"
 #include "agents/scheme.h"
+#include "agents/shards.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -105,9 +106,8 @@ static int check_evaluations(const struct cell_check *check)
 /* Each worker owns its share of the training samples and draws its batches there. */
 static int check_batch(const struct cell_check *check)
 {
-    static const int sample_counts[DATASET_COUNT] = {[DATASET_FASHION_MNIST] = 60000};
     const struct settings *settings = check->settings;
-    int samples = sample_counts[settings->workload.dataset], share = samples / settings->workers;
+    int samples = (int)shards_standard_samples(settings->workload.dataset), share = samples / settings->workers;
     if (settings->workload.model == MODEL_SYNTHETIC || settings->workload.batch <= share)
         return 0;
     return campaign_fail(&check->reading->reader, place(check, "workload.batch", "workers"), "workload.batch",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agents/model.h"
+#include "agents/shards.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -87,6 +88,19 @@ static const double *slow_factors(const struct settings *settings, struct arena 
     return factors;
 }
 
+static const uint32_t *samples_of(const struct settings *settings, uint64_t seed, struct arena *arena)
+{
+    const struct workload_settings *workload = &settings->workload;
+    const uint32_t total = shards_standard_samples(workload->dataset);
+    if (settings->scheme.outside || workload->model == MODEL_SYNTHETIC || total < (uint32_t)settings->workers)
+        return NULL;
+    const struct shard_rule rule = {
+        .settings = &workload->shards, .seed = seed, .workers = settings->workers, .least = (uint32_t)workload->batch};
+    uint32_t *samples = arena_new_array(arena, uint32_t, (size_t)settings->workers);
+    shards_sizes(&rule, total, samples);
+    return samples;
+}
+
 /* What happens while rounds run and no formula knows of; NULL: nothing. */
 static const char *disturbance_of(const struct settings *settings)
 {
@@ -122,6 +136,7 @@ void forecast_setup(const struct cell *cell, const struct topology *topology, co
         .rounds = settings->workload.rounds + settings->warmup_rounds,
         .values_carried = settings->workload.gradients == GRADIENTS_REAL,
         .trained = settings->workload.gradients == GRADIENTS_REAL && settings->workload.model != MODEL_SYNTHETIC,
+        .samples = samples_of(settings, seed, arena),
         .seed = seed,
         .cell = (uint32_t)cell->index,
         .path = forecast_path,

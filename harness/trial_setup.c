@@ -33,6 +33,7 @@ static const struct control_node *make_roster(const struct forecast *forecast, s
             .role = i < setup->workers ? ROLE_WORKER : ROLE_SERVER,
             .address = place->address,
             .slow_factor = i < setup->workers && setup->slow_factors ? setup->slow_factors[i] : 1,
+            .samples = i < setup->workers && setup->samples ? setup->samples[i] : 0,
         };
     }
     return nodes;
@@ -112,6 +113,9 @@ const struct control_setup *trial_setups(const struct cell *cell, const struct t
             .dataset_fd = dataset_shared ? DATASET_FD : 0,
             .layers = layers,
             .layer_count = (uint32_t)settings->workload.layer_count,
+            .shard_split = settings->workload.shards.split,
+            .shard_alpha = settings->workload.shards.alpha,
+            .shard_size_alpha = settings->workload.shards.size_alpha,
             .batch = (uint32_t)settings->workload.batch,
             .learning_rate = settings->workload.learning_rate,
             .momentum = settings->workload.momentum,

@@ -95,6 +95,7 @@ static const struct wire_field node_fields[] = {
     WIRE_FIELD(control_node, role, WIRE_U32, "enum node_role"),
     WIRE_FIELD(control_node, address, WIRE_U32, "IPv4"),
     WIRE_FIELD(control_node, slow_factor, WIRE_F64, "factor on that worker's drawn compute times"),
+    WIRE_FIELD(control_node, samples, WIRE_U32, "training samples that worker owns, 0: no data"),
 };
 static const struct wire_table node_table = WIRE_TABLE(control_node, node_fields);
 
@@ -132,6 +133,9 @@ static const struct wire_field setup_fields[] = {
     WIRE_FIELD(control_setup, dataset_path, WIRE_STRING, "folder of the IDX files"),
     WIRE_FIELD(control_setup, dataset_fd, WIRE_U32, "descriptor of the shared data set, 0: none"),
     WIRE_LIST(control_setup, layers, layer_count, &layer_table, "hidden layers"),
+    WIRE_FIELD(control_setup, shard_split, WIRE_U32, "enum shard_kind"),
+    WIRE_FIELD(control_setup, shard_alpha, WIRE_F64, "concentration of labels"),
+    WIRE_FIELD(control_setup, shard_size_alpha, WIRE_F64, "concentration of shards' sizes, 0: equal"),
     WIRE_FIELD(control_setup, batch, WIRE_U32, "samples a worker and round"),
     WIRE_FIELD(control_setup, learning_rate, WIRE_F64, "learning rate"),
     WIRE_FIELD(control_setup, momentum, WIRE_F64, "momentum, 0: none"),

@@ -64,6 +64,7 @@ struct control_node { /* the roster: one row a node, workers first, then servers
     uint32_t role;      /* enum node_role */
     uint32_t address;   /* IPv4, host byte order */
     double slow_factor; /* multiplies that worker's drawn compute times */
+    uint32_t samples;   /* that a worker owns; 0: there is no data */
 };
 struct control_path {     /* from the receiver of this message to one other node */
     int64_t latency_ns;   /* one-way delay */
@@ -92,6 +93,8 @@ struct control_setup {
         dataset_fd; /* descriptor of the data set that the controller unpacked once for all agents; 0: none, read dataset_path */
     const struct control_layer *layers;
     uint32_t layer_count;
+    uint32_t shard_split; /* enum shard_kind */
+    double shard_alpha, shard_size_alpha;
     uint32_t batch;
     double learning_rate, momentum, weight_decay, decay_factor;
     uint32_t decay_every; /* rounds; 0: never */

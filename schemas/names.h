@@ -16,6 +16,7 @@ enum framing_kind {
 }; /* whether a rate counts Ethernet frames or all that they occupy on a cable */
 enum transport_kind { TRANSPORT_UDP, TRANSPORT_TCP, TRANSPORT_COUNT };
 enum spread_kind { SPREAD_CONSTANT, SPREAD_EXPONENTIAL, SPREAD_COUNT }; /* of times around their mean */
+enum shard_kind { SHARDS_IID, SHARDS_DIRICHLET, SHARDS_COUNT };         /* how labels are spread over workers */
 enum gradient_kind { GRADIENTS_REAL, GRADIENTS_NONE, GRADIENTS_COUNT };
 enum distribution_kind {
     DISTRIBUTION_MEASURED, /* no drawn time: the real work's own duration */
@@ -61,6 +62,7 @@ extern const char *const jitter_names[JITTER_COUNT + 1];
 extern const char *const framing_names[FRAMING_COUNT + 1];
 extern const char *const transport_names[TRANSPORT_COUNT + 1];
 extern const char *const spread_names[SPREAD_COUNT + 1];
+extern const char *const shard_names[SHARDS_COUNT + 1];
 extern const char *const gradient_names[GRADIENTS_COUNT + 1];
 extern const char *const distribution_names[DISTRIBUTION_COUNT + 1];
 extern const char *const role_names[ROLE_COUNT + 1];

@@ -110,11 +110,18 @@ struct size_list {
     int count;
 };
 
+struct shard_settings { /* how training samples are dealt out to workers */
+    enum shard_kind split;
+    double alpha;      /* dirichlet: of each label */
+    double size_alpha; /* 0: sizes are equal */
+};
+
 struct workload_settings { /* all zero but exec where that runs, and the other way round */
     enum model_kind model;
     enum dataset_kind dataset;
     const char *dataset_path; /* NULL: where Debian's package puts it */
-    int layers[LAYERS_MAX];   /* mlp: hidden layer widths */
+    struct shard_settings shards;
+    int layers[LAYERS_MAX]; /* mlp: hidden layer widths */
     int layer_count;
     int batch; /* samples a worker and a round */
     double learning_rate;

@@ -79,3 +79,22 @@ double rng_normal(struct rng *rng)
     double radius = sqrt(-2.0 * detmath_log(rng_uniform(rng))); /* IEEE 754 rounds sqrt correctly: the same bits everywhere */
     return radius * detmath_cos_turns(rng_uniform(rng));
 }
+
+/* G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000; below shape 1 a draw of
+ * shape + 1 times U^(1 / shape) (there, section 6). */
+double rng_log_gamma(struct rng *rng, double shape)
+{
+    if (shape < 1) {
+        double larger = rng_log_gamma(rng, shape + 1);
+        return larger + detmath_log(rng_uniform(rng)) / shape;
+    }
+    const double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = rng_normal(rng), v = 1 + c * x;
+        if (v <= 0)
+            continue;
+        double log_v = 3 * detmath_log(v);
+        if (detmath_log(rng_uniform(rng)) < x * x / 2 + d - d * (v * v * v) + d * log_v)
+            return detmath_log(d) + log_v;
+    }
+}

@@ -37,5 +37,7 @@ uint32_t rng_below(struct rng *rng, uint32_t bound); /* uniform on 0..bound-1, u
 double rng_uniform(struct rng *rng);                 /* open interval (0, 1): odd multiples of 2^-53 */
 double rng_exponential(struct rng *rng);             /* mean 1 */
 double rng_normal(struct rng *rng);                  /* mean 0, variance 1; Box-Muller, one value a call */
+/* The logarithm of a gamma draw of scale 1; shape > 0. With small shapes the draw itself would be 0. */
+double rng_log_gamma(struct rng *rng, double shape);
 
 #endif

@@ -92,47 +92,7 @@ static void what_is_not_idx_is_refused_with_its_offset(void **state)
     assert_int_equal(idx_parse(huge, sizeof(huge), &idx, NULL), -ERR_USAGE);
 }
 
-/* ---- shards and batches ---- */
-
-static void shards_are_a_partition(void **state)
-{
-    (void)state;
-    static const int worker_counts[] = {1, 3, 8};
-    struct dataset dataset = {.sample_count = 1003, .inputs = 1, .classes = 10};
-    for (size_t i = 0; i < COUNT(worker_counts); i++) {
-        int owners[1003] = {0}, workers = worker_counts[i];
-        for (int worker = 0; worker < workers; worker++) {
-            uint32_t indexes[1004];
-            uint32_t count = dataset_shard(&dataset, 4, workers, worker, indexes);
-            assert_in_range(count, 1003 / workers, 1003 / workers + 1);
-            for (uint32_t j = 0; j < count; j++) {
-                assert_in_range(indexes[j], 0, 1002);
-                owners[indexes[j]]++;
-            }
-        }
-        for (int j = 0; j < 1003; j++)
-            assert_int_equal(owners[j], 1);
-    }
-}
-
-static void shards_deal_one_seeded_permutation(void **state)
-{
-    (void)state;
-    struct dataset dataset = {.sample_count = 100, .inputs = 1, .classes = 10};
-    uint32_t all[101], other[101], shard[101];
-    assert_int_equal(dataset_shard(&dataset, 4, 1, 0, all), 100);
-    for (int worker = 0; worker < 3; worker++) {
-        uint32_t count = dataset_shard(&dataset, 4, 3, worker, shard);
-        for (uint32_t j = 0; j < count; j++)
-            assert_int_equal(shard[j], all[3 * j + (uint32_t)worker]);
-    }
-    dataset_shard(&dataset, 5, 1, 0, other);
-    assert_memory_not_equal(all, other, 100 * sizeof(all[0]));
-    int fixed = 0;
-    for (uint32_t j = 0; j < 100; j++)
-        fixed += all[j] == j;
-    assert_in_range(fixed, 0, 6); /* one fixed point is expected of a permutation */
-}
+/* ---- batches ---- */
 
 static void batches_belong_to_seed_worker_and_step(void **state)
 {
@@ -151,19 +111,6 @@ static void batches_belong_to_seed_worker_and_step(void **state)
         dataset_batch(others[i][0], (uint32_t)others[i][1], others[i][2], shard, 500, BATCH, again);
         assert_memory_not_equal(first, again, sizeof(first));
     }
-}
-
-static void batches_keep_their_samples(void **state)
-{
-    (void)state;
-    struct dataset dataset = {.sample_count = 60000, .inputs = 1, .classes = 10};
-    static uint32_t shard[7501], batch[4];
-    static const uint32_t known_shard[4] = {541, 50531, 30554, 56723}, known_batch[4] = {53413, 18747, 9062, 49535};
-    assert_int_equal(dataset_shard(&dataset, 42, 8, 5, shard), 7500);
-    dataset_batch(42, 5, 1000, shard, 7500, 4, batch);
-    for (int i = 0; i < 4; i++)
-        if (shard[i] != known_shard[i] || batch[i] != known_batch[i])
-            fail_msg("place %d: found %u and %u", i, shard[i], batch[i]);
 }
 
 /* ---- files made here ---- */
@@ -473,10 +420,7 @@ int main(void)
         cmocka_unit_test(idx_is_read_byte_by_byte),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(what_is_not_idx_is_refused_with_its_offset),
-        cmocka_unit_test(shards_are_a_partition),
-        cmocka_unit_test(shards_deal_one_seeded_permutation),
         cmocka_unit_test(batches_belong_to_seed_worker_and_step),
-        cmocka_unit_test(batches_keep_their_samples),
         cmocka_unit_test(a_folder_of_files_is_loaded),
         cmocka_unit_test(a_missing_file_names_the_remedy),
         cmocka_unit_test(damaged_files_are_refused),

@@ -163,6 +163,33 @@ static void draws_are_the_same_bits_everywhere(void **state)
         fail_msg("found 0x%016llx", (unsigned long long)hash);
 }
 
+/* Mean and variance of a gamma draw are its shape; below shape 1 it is made in another way, and can be too small for a double. */
+static void gamma_draws_have_their_moments(void **state)
+{
+    (void)state;
+    enum { DRAWS = 100000 };
+    static const double shapes[] = {0.1, 0.7, 1, 2.5, 40};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct rng rng = rng_stream(12, 0, (uint32_t)i, RNG_SHARD);
+        const double shape = shapes[i];
+        double sum = 0, square = 0;
+        for (int d = 0; d < DRAWS; d++) {
+            double gamma = exp(rng_log_gamma(&rng, shape));
+            sum += gamma;
+            square += (gamma - shape) * (gamma - shape);
+        }
+        /* four standard errors; the fourth central moment is 3 shape^2 + 6 shape */
+        if (!(fabs(sum / DRAWS - shape) < 4 * sqrt(shape / DRAWS)) ||
+            !(fabs(square / DRAWS - shape) < 4 * sqrt((2 * shape * shape + 6 * shape) / DRAWS)))
+            fail_msg("shape %g: mean %g, variance %g", shape, sum / DRAWS, square / DRAWS);
+    }
+    struct rng rng = rng_stream(12, 0, 9, RNG_SHARD);
+    double smallest = 0;
+    for (int d = 0; d < 100; d++)
+        smallest = fmin(smallest, rng_log_gamma(&rng, 0.001));
+    assert_true(smallest < -1000 && isfinite(smallest)); /* log U / 0.001, of 100 draws */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +201,7 @@ int main(void)
         cmocka_unit_test(uniform_is_open_at_both_ends),
         cmocka_unit_test(moments_are_right),
         cmocka_unit_test(draws_are_the_same_bits_everywhere),
+        cmocka_unit_test(gamma_draws_have_their_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agents/scheme.h"
+#include "agents/shards.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -32,6 +33,7 @@ static struct cell a_cell(void)
                 .workload = {.model = MODEL_MLP,
                              .layers = {128, 64},
                              .layer_count = 2,
+                             .shards = {.split = SHARDS_DIRICHLET, .alpha = 0.3, .size_alpha = 0.7},
                              .batch = 64,
                              .learning_rate = 0.25,
                              .rounds = 20,
@@ -175,6 +177,16 @@ static void every_setting_arrives(void **state)
     assert_int_equal(setup.layer_count, 2);
     assert_int_equal(setup.layers[0].width, 128);
     assert_int_equal(setup.layers[1].width, 64);
+    assert_int_equal(setup.shard_split, SHARDS_DIRICHLET);
+    assert_float_equal(setup.shard_alpha, 0.3, 0);
+    assert_float_equal(setup.shard_size_alpha, 0.7, 0);
+    const struct shard_rule rule = {.settings = &cell.settings.workload.shards, .seed = trial.seed, .workers = 2, .least = 64};
+    uint32_t samples[2];
+    shards_sizes(&rule, 60000, samples); /* what every node is told is what workers deal out to themselves */
+    assert_int_equal(setup.nodes[0].samples, samples[0]);
+    assert_int_equal(setup.nodes[1].samples, samples[1]);
+    assert_int_equal(setup.nodes[2].samples, 0);
+    assert_true(samples[0] + samples[1] == 60000 && samples[0] != samples[1]);
     assert_int_equal(setup.batch, 64);
     assert_float_equal(setup.learning_rate, 0.25, 0);
     assert_int_equal(setup.rounds, 22);
