@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,73 +13,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "harness/input_file.h"
+#include "harness/text_lines.h"
 #include "harness/yaml_document.h"
 
 #define TIME_MOST_NS (INT64_C(168) * 3600 * NS_PER_S)
 #define STEP_LEAST_NS NS_PER_MS /* a change takes a good part of that */
 #define RATE_MOST_BPS UINT64_C(400000000000)
-enum { WORD_MOST = 63, PACKET_BYTES = 1514 };
-
-/* ---- lines and words, with their places ---- */
-struct cursor {
-    const char *file, *at, *end;
-    int line;
-};
-struct word {
-    char text[WORD_MOST + 1];
-    int column;
-};
-
-static int refuse(const struct cursor *cursor, int column, struct err *err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static int refuse(const struct cursor *cursor, int column, struct err *err, const char *format, ...)
-{
-    char sentence[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
-    va_end(arguments);
-    return err_set(err, ERR_USAGE, "%s:%d:%d: %s", cursor->file, cursor->line, column, sentence);
-}
-
-/* The next line without its end; false: there is none. */
-static bool next_line(struct cursor *cursor, const char **line, size_t *length)
-{
-    if (cursor->at == cursor->end)
-        return false;
-    const char *newline = memchr(cursor->at, '\n', (size_t)(cursor->end - cursor->at));
-    *line = cursor->at;
-    *length = (size_t)((newline ? newline : cursor->end) - cursor->at);
-    cursor->at = newline ? newline + 1 : cursor->end;
-    cursor->line++;
-    if (*length > 0 && (*line)[*length - 1] == '\r')
-        --*length;
-    return true;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* Bytes [from, to) of a line without the blanks around them. */
-static int take_word(const struct cursor *cursor, const char *line, size_t from, size_t to, struct word *word, struct err *err)
-{
-    while (from < to && is_blank(line[from]))
-        from++;
-    while (to > from && is_blank(line[to - 1]))
-        to--;
-    word->column = (int)from + 1;
-    if (to - from > WORD_MOST)
-        return refuse(cursor, word->column, err, "found %zu characters where a number is needed", to - from);
-    for (size_t i = from; i < to; i++)
-        if (line[i] < ' ' || line[i] > '~') /* above ASCII, too, where char has a sign or none */
-            return refuse(cursor, (int)i + 1, err, "found the byte 0x%02x where a number or a name is needed",
-                          (unsigned char)line[i]);
-    memcpy(word->text, line + from, to - from);
-    word->text[to - from] = '\0';
-    return 0;
-}
+enum { PACKET_BYTES = 1514 };
 
 /* ---- mahimahi ---- */
 struct bins {
@@ -88,33 +27,35 @@ struct bins {
     int64_t last_ms; /* -1: nothing read yet */
 };
 
-static int count_packets(struct cursor *cursor, struct bins *bins, struct err *err)
+static int count_packets(struct text_lines *cursor, struct bins *bins, struct err *err)
 {
     const int64_t bin_ms = LINK_TRACE_BIN_NS / NS_PER_MS, last_allowed_ms = (int64_t)LINK_TRACE_STEPS_MOST * bin_ms;
     const char *line;
     size_t length;
     bins->last_ms = -1;
-    while (next_line(cursor, &line, &length)) {
-        struct word word;
+    while (text_lines_next(cursor, &line, &length)) {
+        struct text_word word;
         int64_t ms;
         struct err why;
-        int status = take_word(cursor, line, 0, length, &word, err);
+        int status = text_lines_word(cursor, line, 0, length, &word, err);
         if (status < 0)
             return status;
         if (!word.text[0] && cursor->at == cursor->end)
             break; /* a blank last line */
         if (units_parse_integer(word.text, 0, last_allowed_ms, &ms, &why) < 0)
-            return refuse(cursor, word.column, err, "found '%s', a whole number of milliseconds from 0 to %lld is needed",
-                          yaml_document_printable(word.text).text, (long long)last_allowed_ms);
+            return text_lines_refuse(cursor, word.column, err,
+                                     "found '%s', a whole number of milliseconds from 0 to %lld is needed",
+                                     yaml_document_printable(word.text).text, (long long)last_allowed_ms);
         if (ms < bins->last_ms)
-            return refuse(cursor, word.column, err, "found %lld after %lld: a trace does not go back in time", (long long)ms,
-                          (long long)bins->last_ms);
+            return text_lines_refuse(cursor, word.column, err, "found %lld after %lld: a trace does not go back in time",
+                                     (long long)ms, (long long)bins->last_ms);
         bins->last_ms = ms;
         bins->packets[ms / bin_ms]++;
     }
     if (bins->last_ms <= 0) {
         cursor->line += cursor->line == 0;
-        return refuse(cursor, 1, err, "a trace ends with the millisecond that is its length, above 0; this one has none");
+        return text_lines_refuse(cursor, 1, err,
+                                 "a trace ends with the millisecond that is its length, above 0; this one has none");
     }
     return 0;
 }
@@ -131,7 +72,7 @@ static int close_bins(struct bins *bins)
     return count;
 }
 
-static int parse_mahimahi(struct cursor *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
+static int parse_mahimahi(struct text_lines *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
 {
     cleanup(free_pointer) uint32_t *packets = calloc(LINK_TRACE_STEPS_MOST + 1, sizeof(*packets));
     if (!packets)
@@ -147,8 +88,8 @@ static int parse_mahimahi(struct cursor *cursor, struct arena *arena, struct lin
         int64_t begin_ns = i * LINK_TRACE_BIN_NS, end_ns = i + 1 < bin_count ? begin_ns + LINK_TRACE_BIN_NS : period_ns;
         double bits = 8.0 * PACKET_BYTES * packets[i], rate = bits * (double)NS_PER_S / (double)(end_ns - begin_ns);
         if (rate > (double)RATE_MOST_BPS)
-            return refuse(cursor, 1, err, "from %lld ms on %u packets leave within a bin, allowed is what makes 400gbit",
-                          (long long)(begin_ns / NS_PER_MS), packets[i]);
+            return text_lines_refuse(cursor, 1, err, "from %lld ms on %u packets leave within a bin, allowed is what makes 400gbit",
+                                     (long long)(begin_ns / NS_PER_MS), packets[i]);
         uint64_t rate_bps = rate < (double)LINK_TRACE_FLOOR_BPS ? LINK_TRACE_FLOOR_BPS : (uint64_t)rint(rate);
         if (count == 0 || steps[count - 1].rate_bps != rate_bps)
             steps[count++] = (struct trace_step){.at_ns = begin_ns, .rate_bps = rate_bps};
@@ -200,7 +141,7 @@ static const struct column_row {
     [COLUMN_LOSS] = {"loss", read_loss, 0, 1, "0 to 1", false},
 };
 
-static int read_column(const struct cursor *cursor, const struct word *word, struct column *column, struct err *err)
+static int read_column(const struct text_lines *cursor, const struct text_word *word, struct column *column, struct err *err)
 {
     for (int kind = 0; kind < COLUMN_COUNT; kind++) {
         const struct column_row *row = &column_rows[kind];
@@ -210,19 +151,19 @@ static int read_column(const struct cursor *cursor, const struct word *word, str
         *column = (struct column){.kind = (enum column_kind)kind};
         if (!word->text[length])
             return 0;
-        char one[WORD_MOST + 2];
+        char one[TEXT_WORD_MOST + 2];
         snprintf(one, sizeof(one), "1%s", word->text + length + 1);
         if (row->has_unit && word->text[length] == '_' && word->text[length + 1] &&
             row->read(one, 1, row->most, &column->factor, NULL) == 0)
             return 0;
     }
-    return refuse(
+    return text_lines_refuse(
         cursor, word->column, err,
         "found the column '%s'; known are time, rate, delay and loss, also with a unit behind: time_s, rate_mbit, delay_ms",
         yaml_document_printable(word->text).text);
 }
 
-static int read_header(const struct cursor *cursor, const char *line, size_t length, struct column *columns, int *count,
+static int read_header(const struct text_lines *cursor, const char *line, size_t length, struct column *columns, int *count,
                        struct link_trace *trace, struct err *err)
 {
     bool seen[COLUMN_COUNT] = {false};
@@ -230,28 +171,28 @@ static int read_header(const struct cursor *cursor, const char *line, size_t len
     for (size_t from = 0; from <= length;) {
         const char *comma = memchr(line + from, ',', length - from);
         size_t to = comma ? (size_t)(comma - line) : length;
-        struct word word;
+        struct text_word word;
         struct column column = {0};
-        int status = take_word(cursor, line, from, to, &word, err);
+        int status = text_lines_word(cursor, line, from, to, &word, err);
         if (status == 0)
             status = read_column(cursor, &word, &column, err);
         if (status < 0)
             return status;
         if (seen[column.kind])
-            return refuse(cursor, word.column, err, "the column '%s' is there twice", column_rows[column.kind].name);
+            return text_lines_refuse(cursor, word.column, err, "the column '%s' is there twice", column_rows[column.kind].name);
         seen[column.kind] = true;
         columns[(*count)++] = column;
         from = to + 1;
     }
     if (!seen[COLUMN_TIME] || *count < 2)
-        return refuse(cursor, 1, err, "the first line names the columns: time and at least one of rate, delay and loss");
+        return text_lines_refuse(cursor, 1, err, "the first line names the columns: time and at least one of rate, delay and loss");
     trace->has_rate = seen[COLUMN_RATE];
     trace->has_delay = seen[COLUMN_DELAY];
     trace->has_loss = seen[COLUMN_LOSS];
     return 0;
 }
 
-static int read_cell(const struct cursor *cursor, const struct word *word, const struct column *column, double *value,
+static int read_cell(const struct text_lines *cursor, const struct text_word *word, const struct column *column, double *value,
                      struct err *err)
 {
     const struct column_row *row = &column_rows[column->kind];
@@ -259,18 +200,18 @@ static int read_cell(const struct cursor *cursor, const struct word *word, const
     if (column->factor > 0) {
         double number;
         if (units_parse_number(word->text, -1e300, 1e300, &number, &why) < 0)
-            return refuse(cursor, word->column, err, "%s: %s", row->name, why.text);
+            return text_lines_refuse(cursor, word->column, err, "%s: %s", row->name, why.text);
         *value = rint(number * column->factor);
     } else if (row->read(word->text, row->least, row->most, value, &why) < 0) {
-        return refuse(cursor, word->column, err, "%s: %s", row->name, why.text);
+        return text_lines_refuse(cursor, word->column, err, "%s: %s", row->name, why.text);
     }
     if (!(*value >= row->least && *value <= row->most))
-        return refuse(cursor, word->column, err, "%s: found '%s', allowed is %s", row->name,
-                      yaml_document_printable(word->text).text, row->allowed);
+        return text_lines_refuse(cursor, word->column, err, "%s: found '%s', allowed is %s", row->name,
+                                 yaml_document_printable(word->text).text, row->allowed);
     return 0;
 }
 
-static int read_row(const struct cursor *cursor, const char *line, size_t length, const struct column *columns, int count,
+static int read_row(const struct text_lines *cursor, const char *line, size_t length, const struct column *columns, int count,
                     int64_t after_ns, struct trace_step *step, struct err *err)
 {
     double values[COLUMN_COUNT] = {0};
@@ -279,18 +220,20 @@ static int read_row(const struct cursor *cursor, const char *line, size_t length
         const char *comma = from <= length ? memchr(line + from, ',', length - from) : NULL;
         size_t to = comma ? (size_t)(comma - line) : length;
         if (from > length || (i + 1 == count && comma))
-            return refuse(cursor, (int)(from > length ? length : to) + 1, err,
-                          "found %s values than the %d columns that the first line names", from > length ? "fewer" : "more", count);
-        struct word word;
-        int status = take_word(cursor, line, from, to, &word, err);
+            return text_lines_refuse(cursor, (int)(from > length ? length : to) + 1, err,
+                                     "found %s values than the %d columns that the first line names",
+                                     from > length ? "fewer" : "more", count);
+        struct text_word word;
+        int status = text_lines_word(cursor, line, from, to, &word, err);
         if (status == 0)
             status = read_cell(cursor, &word, &columns[i], &values[columns[i].kind], err);
         if (status < 0)
             return status;
         if (columns[i].kind == COLUMN_TIME && after_ns >= 0 && values[COLUMN_TIME] < (double)(after_ns + STEP_LEAST_NS)) {
             char before[UNITS_TEXT_BYTES];
-            return refuse(cursor, word.column, err, "found the time '%s' after %s: from line to line times grow by at least 1ms",
-                          word.text, units_spell_time(before, sizeof(before), after_ns));
+            return text_lines_refuse(cursor, word.column, err,
+                                     "found the time '%s' after %s: from line to line times grow by at least 1ms", word.text,
+                                     units_spell_time(before, sizeof(before), after_ns));
         }
         from = to + 1;
     }
@@ -301,15 +244,8 @@ static int read_row(const struct cursor *cursor, const char *line, size_t length
     return 0;
 }
 
-static bool left_out(const char *line, size_t length)
-{
-    while (length > 0 && is_blank(*line))
-        line++, length--;
-    return length == 0 || *line == '#';
-}
-
 /* How many lines are left, as far as a trace may have them. */
-static size_t lines_left(const struct cursor *cursor)
+static size_t lines_left(const struct text_lines *cursor)
 {
     size_t count = 1;
     for (const char *c = cursor->at; c < cursor->end && count <= LINK_TRACE_STEPS_MOST; c++)
@@ -317,7 +253,7 @@ static size_t lines_left(const struct cursor *cursor)
     return count;
 }
 
-static int parse_csv(struct cursor *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
+static int parse_csv(struct text_lines *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
 {
     struct link_trace read = {0};
     struct column columns[COLUMN_COUNT];
@@ -325,15 +261,15 @@ static int parse_csv(struct cursor *cursor, struct arena *arena, struct link_tra
     struct trace_step *steps = NULL;
     const char *line;
     size_t length;
-    while (next_line(cursor, &line, &length)) {
-        if (left_out(line, length))
+    while (text_lines_next(cursor, &line, &length)) {
+        if (text_lines_left_out(line, length))
             continue;
         int status;
         if (!steps) {
             status = read_header(cursor, line, length, columns, &column_count, &read, err);
             steps = arena_new_array(arena, struct trace_step, lines_left(cursor));
         } else if (read.count == LINK_TRACE_STEPS_MOST) {
-            status = refuse(cursor, 1, err, "a trace has at most %d lines", LINK_TRACE_STEPS_MOST);
+            status = text_lines_refuse(cursor, 1, err, "a trace has at most %d lines", LINK_TRACE_STEPS_MOST);
         } else {
             int64_t after_ns = read.count ? steps[read.count - 1].at_ns : -1;
             status = read_row(cursor, line, length, columns, column_count, after_ns, &steps[read.count++], err);
@@ -343,8 +279,9 @@ static int parse_csv(struct cursor *cursor, struct arena *arena, struct link_tra
     }
     if (read.count == 0) {
         cursor->line += cursor->line == 0;
-        return refuse(cursor, 1, err,
-                      "nothing here says what the link is; needed are a line of columns, 'time,rate', and lines like '0s,10mbit'");
+        return text_lines_refuse(
+            cursor, 1, err,
+            "nothing here says what the link is; needed are a line of columns, 'time,rate', and lines like '0s,10mbit'");
     }
     int64_t last_ns = steps[read.count - 1].at_ns;
     read.steps = steps;
@@ -357,9 +294,9 @@ static int parse_csv(struct cursor *cursor, struct arena *arena, struct link_tra
 int link_trace_parse(enum trace_format format, const char *file, const char *text, size_t length, struct arena *arena,
                      struct link_trace *trace, struct err *err)
 {
-    static int (*const parsers[TRACE_FORMAT_COUNT])(struct cursor *, struct arena *, struct link_trace *,
+    static int (*const parsers[TRACE_FORMAT_COUNT])(struct text_lines *, struct arena *, struct link_trace *,
                                                     struct err *) = {[TRACE_MAHIMAHI] = parse_mahimahi, [TRACE_CSV] = parse_csv};
-    struct cursor cursor = {.file = file, .at = text, .end = text + length};
+    struct text_lines cursor = {.file = file, .at = text, .end = text + length};
     return parsers[format](&cursor, arena, trace, err);
 }
 

@@ -7,8 +7,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "harness/yaml_document.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_sentence.h"
 
 enum { FILE_MAX = 4096 };
 
@@ -39,15 +38,6 @@ static size_t make_csv(struct fuzz *fuzz, char bytes[FILE_MAX])
     return length;
 }
 
-static void check_sentence(struct fuzz *fuzz, const struct err *err)
-{
-    int line = 0, column = 0;
-    FUZZ_CHECK(fuzz, err->kind == ERR_USAGE);
-    FUZZ_CHECK(fuzz, sscanf(err->text, "t:%d:%d: ", &line, &column) == 2 && line >= 1 && column >= 1);
-    for (const char *c = err->text; *c; c++)
-        FUZZ_CHECK(fuzz, yaml_document_unprintable(c) == 0);
-}
-
 static void check_trace(struct fuzz *fuzz, const struct link_trace *trace, enum trace_format format)
 {
     FUZZ_CHECK(fuzz, trace->count >= 1 && (trace->has_rate || trace->has_delay || trace->has_loss));
@@ -76,7 +66,7 @@ int main(int argc, char **argv)
         struct link_trace trace = {.count = -7};
         struct err err = {0};
         if (link_trace_parse(format, "t", exact, length, arena, &trace, &err) < 0) {
-            check_sentence(&fuzz, &err);
+            fuzz_check_sentence(&fuzz, &err);
             FUZZ_CHECK(&fuzz, trace.count == -7);
             continue;
         }
