@@ -1,4 +1,5 @@
-/* blas.c: the matrix product behind every model: OpenBLAS, loaded at run time, or the naive kernel.
+/* blas.c: the matrix product behind every model: OpenBLAS, loaded at run time, or the naive kernel; and, for those who need them,
+ * functions of the LAPACK inside OpenBLAS.
  *
  * dlopen instead of linking: OpenBLAS doubles an agent's start, so only agents that compute gradients pay for it, and a host
  * without it still runs. The serial build is looked for first: agents share cores, and a thread pool in each would make them
@@ -19,16 +20,10 @@ typedef void cblas_sgemm_function(int order, int transpose_a, int transpose_b, i
                                   int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 static struct {
+    void *library;
     cblas_sgemm_function *sgemm; /* NULL: the naive kernel */
     char description[128];
 } loaded = {.description = "naive kernel"};
-
-static void close_library(void **library)
-{
-    if (*library)
-        dlclose(*library);
-    *library = NULL;
-}
 
 /* Debian's alternatives let the plain name point at a threaded build, so the serial build's own folder comes first. */
 static void *open_library(void)
@@ -56,24 +51,42 @@ static void describe(void *library, char *text, size_t size)
     snprintf(text, size, "OpenBLAS %s%s%s", version, get_corename ? " " : "", get_corename ? get_corename() : "");
 }
 
+/* Stays for the life of the process. */
+static int load_library(struct err *err)
+{
+    if (loaded.library)
+        return 0;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1); /* before the library starts its threads */
+    void *library = open_library();
+    if (!library)
+        return err_set(err, ERR_HOST, "cannot load OpenBLAS (libopenblas.so.0): %s: run apt-get install libopenblas0-serial",
+                       dlerror());
+    void (*set_threads)(int) = (void (*)(int))dlsym(library, "openblas_set_num_threads");
+    if (set_threads)
+        set_threads(1);
+    loaded.library = library;
+    return 0;
+}
+
+blas_any_function *blas_function(const char *name, struct err *err)
+{
+    if (load_library(err) < 0)
+        return NULL;
+    blas_any_function *function = (blas_any_function *)dlsym(loaded.library, name);
+    if (!function)
+        err_set(err, ERR_HOST,
+                "libopenblas.so.0 has no %s (built without CBLAS or LAPACK): run apt-get install libopenblas0-serial", name);
+    return function;
+}
+
 int blas_load(const char **description, struct err *err)
 {
     if (!loaded.sgemm) {
-        setenv("OPENBLAS_NUM_THREADS", "1", 1); /* before the library starts its threads */
-        cleanup(close_library) void *library = open_library();
-        if (!library)
-            return err_set(err, ERR_HOST, "cannot load OpenBLAS (libopenblas.so.0): %s: run apt-get install libopenblas0-serial",
-                           dlerror());
-        cblas_sgemm_function *sgemm = (cblas_sgemm_function *)dlsym(library, "cblas_sgemm");
+        cblas_sgemm_function *sgemm = (cblas_sgemm_function *)blas_function("cblas_sgemm", err);
         if (!sgemm)
-            return err_set(err, ERR_HOST,
-                           "libopenblas.so.0 has no cblas_sgemm (built without CBLAS): run apt-get install libopenblas0-serial");
-        void (*set_threads)(int) = (void (*)(int))dlsym(library, "openblas_set_num_threads");
-        if (set_threads)
-            set_threads(1);
-        describe(library, loaded.description, sizeof(loaded.description));
+            return -ERR_HOST;
+        describe(loaded.library, loaded.description, sizeof(loaded.description));
         loaded.sgemm = sgemm;
-        steal_pointer(&library); /* stays for the life of the process */
     }
     *description = loaded.description;
     return 0;

@@ -46,6 +46,9 @@ void model_evaluate(struct model *model, const float *parameters, const struct d
  * "OpenBLAS 0.3.21 Haswell". ERR_HOST with the remedy when there is none: the naive kernel stays, and the caller decides. Call it
  * before threads start (it sets OPENBLAS_NUM_THREADS). */
 int blas_load(const char **description, struct err *err);
+/* Any function of OpenBLAS, with the LAPACK inside it; NULL with a sentence: there is none. Changes nothing about the kernel. */
+typedef void blas_any_function(void);
+blas_any_function *blas_function(const char *name, struct err *err);
 const char *blas_description(void); /* of the kernel in use: as above, or "naive kernel" */
 void blas_sgemm(bool transpose_a, bool transpose_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
                 int ldb, float beta, float *c, int ldc); /* row-major */

@@ -11,6 +11,7 @@
 #include "agents/model.h"
 #include "schemas/prediction.h"
 #include "schemas/settings.h"
+#include "schemas/worker_graph.h"
 
 struct err;
 struct node;
@@ -65,7 +66,8 @@ struct scheme_setup {
     const uint32_t *samples;
     uint64_t seed;
     uint32_t cell;
-    const uint8_t *prepared; /* what prepare() made, or NULL */
+    const struct worker_graph *graph; /* the campaign's worker_graph; NULL: none, and on nodes, which know what prepare() made */
+    const uint8_t *prepared;          /* what prepare() made, or NULL */
     size_t prepared_bytes;
     /* One-way path; from and to are node indexes. In check(), prepare() and predict() always there; on a node NULL without
      * SCHEME_NEEDS_PATHS. */

@@ -24,6 +24,7 @@ static const struct scheme *const schemes[] = {
     &scheme_direct,
     &scheme_naive,
     &scheme_allreduce_auto,
+    &scheme_d_psgd,
 };
 
 int scheme_count(void)

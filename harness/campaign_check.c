@@ -164,6 +164,12 @@ static int check_impairments(const struct cell_check *check)
     return campaign_check_impairments(&view);
 }
 
+static int check_worker_graph(const struct cell_check *check)
+{
+    const struct cell_view view = {.reading = check->reading, .settings = check->settings, .at = place_of, .context = check};
+    return campaign_check_worker_graph(&view);
+}
+
 static int check_world(const struct cell_check *check)
 {
     const struct cell_view view = {.reading = check->reading, .settings = check->settings, .at = place_of, .context = check};
@@ -304,6 +310,7 @@ static int check_topology_and_scheme(const struct cell_check *check)
         .values_carried = settings->workload.gradients == GRADIENTS_REAL,
         .trained = settings->workload.gradients == GRADIENTS_REAL && settings->workload.model != MODEL_SYNTHETIC,
         .seed = settings->seed,
+        .graph = settings->worker_graph,
         .path = asked_path,
         .path_context = &topology,
         .compute_time = &settings->compute_time,
@@ -338,6 +345,7 @@ int campaign_check_cell(const struct reading *reading, const struct yaml_value *
         {CARRIED_BY_AGENTS, check_slow},
         {ALL, check_queue},
         {ALL, check_impairments},
+        {ALL, check_worker_graph},
         {ALL, check_topology_and_scheme},
     };
     const struct cell_check check = {.reading = reading, .values = values, .settings = settings};
@@ -358,6 +366,14 @@ int campaign_check_whole(const struct reading *reading, const struct cell *cells
         bool used = false;
         for (int c = 0; c < cell_count && !used; c++)
             used = campaign_field_used(field, &cells[c].settings);
+        if (used && field->type == FIELD_WORKER_GRAPH) {
+            used = false;
+            for (int c = 0; c < cell_count && !used; c++)
+                used = cells[c].settings.worker_graph;
+            if (!used)
+                return campaign_fail_key(&reading->reader, reading->placed[i], field->path,
+                                         "no cell's scheme has the parameter 'graph: file', which reads this file");
+        }
         if (!used)
             return campaign_fail_key(&reading->reader, reading->placed[i], field->path, "%s does not use this field",
                                      campaign_field_refuser(field, &cells[0].settings, reading->reader.arena));

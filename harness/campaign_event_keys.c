@@ -8,7 +8,7 @@
 #include "campaign_events_internal.h"
 #include "yaml_document.h"
 
-enum { PATH_BYTES_MAX = 1024, NODES_MAX = 100000 };
+enum { NODES_MAX = 100000 };
 #define HOUR_NS (3600.0 * NS_PER_S)
 
 static const char *const direction_words[EVENT_DIRECTION_COUNT + 1] = {"both", "forward", "backward", NULL};
@@ -61,21 +61,9 @@ static int read_to(const struct reader *reader, const struct yaml_value *value, 
     return 0;
 }
 
-/* From where the campaign file is. */
 static int read_path(const struct reader *reader, const struct yaml_value *value, const char *key, struct event_request *request)
 {
-    int status = campaign_need_scalar(reader, value, key);
-    if (status < 0)
-        return status;
-    size_t length = strlen(value->text);
-    if (length == 0 || length > PATH_BYTES_MAX)
-        return campaign_fail(reader, value, key, "found a path of %zu characters, allowed are 1 to %d", length, PATH_BYTES_MAX);
-    const char *slash = strrchr(reader->file, '/');
-    if (value->text[0] == '/' || !slash)
-        request->trace_path = arena_strdup(reader->arena, value->text);
-    else
-        request->trace_path = arena_printf(reader->arena, "%.*s/%s", (int)(slash - reader->file), reader->file, value->text);
-    return 0;
+    return campaign_read_path(reader, value, key, &request->trace_path);
 }
 
 static void spell_link(const struct event_request *request, struct text *out)

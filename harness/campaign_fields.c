@@ -210,6 +210,12 @@ const struct campaign_field campaign_fields[] = {
      FIELD(SCHEME, scheme),
      .required = true,
      .help = "the aggregation algorithm; `laggard schemes` lists parameters, ranges and defaults"},
+    {.path = "worker_graph",
+     FIELD(WORKER_GRAPH, worker_graph),
+     .carriers = CARRIED_BY_AGENTS,
+     .help =
+         "file with the graph between workers that a scheme's `graph: file` means, from where the campaign file is: two workers "
+         "a line"},
     {.path = "workload.model",
      FIELD(VALUE, workload.model),
      .rule = {.type = VALUE_CHOICE, .choices = model_names},

@@ -10,6 +10,7 @@
 #include "schemas/settings.h"
 
 struct arena;
+struct cell_view;
 struct err;
 struct json;
 struct text;
@@ -36,6 +37,8 @@ const char *campaign_suggest(struct arena *arena, const char *word, const char *
 int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key);
 /* A node, a link or an index, in the arena; whether a network has it is another question. */
 int campaign_read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name);
+/* The path of a file, in the arena: from where the campaign file is. */
+int campaign_read_path(const struct reader *reader, const struct yaml_value *value, const char *key, const char **path);
 /* Refuses the child's key, with the nearest of those that are known, and all of them. */
 int campaign_unknown_key(const struct reader *reader, const struct yaml_value *child, const char *key, const char *const *keys,
                          size_t count);
@@ -92,6 +95,7 @@ enum field_type {
     FIELD_EVENTS,
     FIELD_TRAFFIC,
     FIELD_CPU_LIMITS,
+    FIELD_WORKER_GRAPH,
     FIELD_TYPE_COUNT
 };
 #define CAMPAIGN_BIT(kind) (1u << (kind))                                  /* of a field's `models` and `shapes` */
@@ -144,9 +148,12 @@ extern const struct field_operations campaign_scheme_operations, campaign_distri
     campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations,
     campaign_names_operations, campaign_links_operations, campaign_matrix_operations, campaign_command_operations,
     campaign_events_operations, campaign_capture_operations, campaign_traffic_operations, campaign_cpu_limits_operations,
-    campaign_sizes_operations;
+    campaign_sizes_operations, campaign_worker_graph_operations;
 /* Whether this value of the field `scheme` means workload.exec (campaign_scheme.c). */
 bool campaign_scheme_is_outside(const struct yaml_value *value);
+/* campaign_worker_graph.c: whether this cell's scheme reads the file of a worker graph, and whether that has its workers alone. */
+bool campaign_worker_graph_used(const struct settings *settings);
+int campaign_check_worker_graph(const struct cell_view *check);
 /* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys
  * ---- */
 int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,

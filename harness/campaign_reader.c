@@ -12,7 +12,7 @@
 #include "campaign_internal.h"
 #include "yaml_document.h"
 
-enum { NAME_BYTES_MAX = 80 };
+enum { NAME_BYTES_MAX = 80, PATH_BYTES_MAX = 1024 };
 
 static int fail_at(const struct reader *reader, int line, int column, const char *key, const char *sentence)
 {
@@ -64,6 +64,22 @@ int campaign_read_name(const struct reader *reader, const struct yaml_value *val
     if (status == 0)
         *name = arena_strdup(reader->arena, value->text);
     return status;
+}
+
+int campaign_read_path(const struct reader *reader, const struct yaml_value *value, const char *key, const char **path)
+{
+    int status = campaign_need_scalar(reader, value, key);
+    if (status < 0)
+        return status;
+    size_t length = strlen(value->text);
+    if (length == 0 || length > PATH_BYTES_MAX)
+        return campaign_fail(reader, value, key, "found a path of %zu characters, allowed are 1 to %d", length, PATH_BYTES_MAX);
+    const char *slash = strrchr(reader->file, '/');
+    if (value->text[0] == '/' || !slash)
+        *path = arena_strdup(reader->arena, value->text);
+    else
+        *path = arena_printf(reader->arena, "%.*s/%s", (int)(slash - reader->file), reader->file, value->text);
+    return 0;
 }
 
 int campaign_unknown_key(const struct reader *reader, const struct yaml_value *child, const char *key, const char *const *keys,

@@ -139,6 +139,7 @@ void forecast_setup(const struct cell *cell, const struct topology *topology, co
         .samples = samples_of(settings, seed, arena),
         .seed = seed,
         .cell = (uint32_t)cell->index,
+        .graph = settings->worker_graph,
         .path = forecast_path,
         .path_context = forecast,
         .compute_time = &settings->compute_time,

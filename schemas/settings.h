@@ -11,6 +11,7 @@
 #include "schemas/names.h"
 #include "schemas/topology.h"
 #include "schemas/traffic.h"
+#include "schemas/worker_graph.h"
 
 enum { SCHEME_PARAMS_MAX = 12, LAYERS_MAX = 8, SIZES_MAX = 64 };
 
@@ -159,6 +160,7 @@ struct settings {
     int override_count;
     int workers;
     struct scheme_choice scheme;
+    const struct worker_graph *worker_graph; /* that `graph: file` of the scheme means; NULL: none */
     struct workload_settings workload;
     struct distribution compute_time;
     const struct slow_workers *slow;
