@@ -29,82 +29,6 @@
 #include "results/store.h"
 #include "results/summary.h"
 
-static const struct option_row run_rows[] = {
-    {.name = "db",
-     .type = OPTION_STRING,
-     .offset = offsetof(struct run_options, db),
-     .value_name = "FILE",
-     .help = "the database (default: NAME.db in the current folder, NAME being the campaign's)"},
-    {.name = "world",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct run_options, world),
-     .choices = campaign_world_choices,
-     .value_name = "WORLD",
-     .help = "what carries the schemes, in place of the file's: emulated, virtual, or both, every cell in each"},
-    {.name = "engine",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct run_options, engine),
-     .choices = engine_names,
-     .value_name = "ENGINE",
-     .help = "what delays packets, in place of the file's"},
-    {.name = "seed",
-     .type = OPTION_UNSIGNED,
-     .offset = offsetof(struct run_options, seed),
-     .given = offsetof(struct run_options, seed_given),
-     .value_name = "N",
-     .help = "in place of the file's seed"},
-    {.name = "only",
-     .type = OPTION_STRING,
-     .offset = offsetof(struct run_options, only),
-     .value_name = "CELL",
-     .help = "run one cell: its number or its label as `laggard plan` prints them"},
-    {.name = "capture",
-     .type = OPTION_STRING,
-     .offset = offsetof(struct run_options, capture),
-     .value_name = "LINKS",
-     .help = "write the packets of these links to pcap files, in place of the file's: names or indexes with commas, all, or none"},
-    {.name = "max-time",
-     .type = OPTION_TIME,
-     .offset = offsetof(struct run_options, max_time_ns),
-     .value_name = "TIME",
-     .help = "start no trial after this time; what is left out is said",
-     .minimum = 1,
-     .maximum = INT64_MAX},
-    {.name = "confirm",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct run_options, confirm),
-     .help = "run again, with other draws, the cells of the database's last campaign that `laggard gate` leaves unconfirmed"},
-    {.name = "baseline",
-     .type = OPTION_STRING,
-     .offset = offsetof(struct run_options, baseline),
-     .value_name = "DB2",
-     .help = "of that gate"},
-    {.name = "thresholds",
-     .type = OPTION_STRING,
-     .offset = offsetof(struct run_options, thresholds),
-     .value_name = "FILE",
-     .help = "of that gate, in place of `gate` in FILE"},
-    {.name = "json",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct run_options, json),
-     .help = "print one JSON document instead of the table"},
-    {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .offset = offsetof(struct run_options, quiet), .help = "no progress"},
-    {.name = "color",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct run_options, color),
-     .choices = colour_names,
-     .value_name = "WHEN",
-     .help = "auto, always or never; NO_COLOR is honoured"},
-    {0},
-};
-static const struct option_table run_table = {
-    .command = "run",
-    .usage = "FILE [OPTIONS]",
-    .summary = "Runs the campaign in FILE, stores every timing and prints one line a cell.",
-    .rows = run_rows,
-    .positional_minimum = 1,
-    .positional_maximum = 1,
-};
 static void run_clean(struct run *run)
 {
     cpu_limiter_close(run->limiter);
@@ -113,15 +37,26 @@ static void run_clean(struct run *run)
     arena_free(run->arena);
 }
 
-static int open_store(struct run *run, int argc, char **argv, struct err *err)
+int run_open_store(struct run *run, struct err *err)
 {
     int interrupted = 0;
     int result = store_open(run->db_path, &interrupted, &run->store, err);
-    if (result < 0)
-        return result;
     if (interrupted > 0)
         log_warning("%s: %d trial%s of an earlier run had not ended; now marked interrupted", run->db_path, interrupted,
                     units_plural(interrupted));
+    return result;
+}
+
+/* The campaign's rows, those of a new one or of the one that goes on. */
+static int begin_campaign(struct run *run, int argc, char **argv, struct err *err)
+{
+    int result = run->store ? 0 : run_open_store(run, err);
+    if (result < 0)
+        return result;
+    if (run->resumed_id > 0) {
+        run->campaign_id = run->resumed_id;
+        return run->wanted_count > 0 ? run_resume_store(run, err) : 0;
+    }
     const char **texts = arena_new_array(run->arena, const char *, (size_t)run->plan.cell_count);
     for (int c = 0; c < run->plan.cell_count; c++) {
         struct text text = {0};
@@ -205,6 +140,27 @@ static int measure_messages(struct run *run, struct err *err)
     return 0;
 }
 
+/* Again and again, as often as --retries says, until it does not fail. */
+static int run_trial(struct run *run, struct trial_context *context, int number, struct err *err)
+{
+    const struct trial_plan *trial = &run->plan.trials[number];
+    const struct survey_entry *entry = link_survey_of(&run->survey, trial->cell);
+    if (run->agent_paths)
+        context->agent_path = run->agent_paths[trial->cell % run->plan.arm_count];
+    context->replaces = run->replaced ? run->replaced[number] : 0;
+    for (int64_t retry = 0;; retry++) {
+        struct trial_outcome outcome;
+        progress_trial(&run->progress, trial, run->cell_seconds[trial->cell]);
+        int result = trial_run(context, &run->plan.cells[trial->cell], trial, entry->engine, entry->checks, &outcome, err);
+        if (result == 0 || result == -ERR_INTERRUPTED) /* what could not be stored has not come to a good end */
+            progress_trial_done(&run->progress, &outcome);
+        if (result < 0 || outcome.status != TRIAL_FAILED || retry == run->options.retries || interrupted(run) || time_is_up(run))
+            return result;
+        context->replaces = outcome.trial_id;
+        progress_trial_again(&run->progress, retry + 1, run->options.retries);
+    }
+}
+
 static int run_trials(struct run *run, int *left_out, struct err *err)
 {
     struct trial_context context = {
@@ -222,8 +178,7 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
         .progress_context = &run->progress,
     };
     for (int t = 0; t < run->plan.trial_count; t++) {
-        const struct trial_plan *trial = &run->plan.trials[t];
-        if (!run_wants(run, trial->cell))
+        if (!run->trial_wanted[t])
             continue;
         if (interrupted(run))
             return err_set(err, ERR_INTERRUPTED, "interrupted between trials; %s holds what was finished", run->db_path);
@@ -231,14 +186,7 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
             (*left_out)++;
             continue;
         }
-        const struct survey_entry *entry = link_survey_of(&run->survey, trial->cell);
-        progress_trial(&run->progress, trial, run->cell_seconds[trial->cell]);
-        struct trial_outcome outcome;
-        if (run->agent_paths)
-            context.agent_path = run->agent_paths[trial->cell % run->plan.arm_count];
-        int result = trial_run(&context, &run->plan.cells[trial->cell], trial, entry->engine, entry->checks, &outcome, err);
-        if (result == 0 || result == -ERR_INTERRUPTED) /* what could not be stored has not come to a good end */
-            progress_trial_done(&run->progress, &outcome);
+        int result = run_trial(run, &context, t, err);
         if (result < 0)
             return result;
     }
@@ -284,28 +232,26 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
     run->cell_seconds = arena_new_array(run->arena, double, (size_t)run->plan.cell_count);
     double *rounds_ns = arena_new_array(run->arena, double, (size_t)run->plan.cell_count);
     double seconds = 0;
-    int count = 0;
     for (int c = 0; c < run->plan.cell_count; c++) {
         rounds_ns[c] = NAN; /* of cells that are not run nothing is said */
         if (run_wants(run, c))
             run->cell_seconds[c] = trial_seconds(run, c, &rounds_ns[c]);
     }
     event_outlook_warn(&run->plan, rounds_ns);
-    for (int t = 0; t < run->plan.trial_count; t++) {
-        count += run_wants(run, run->plan.trials[t].cell);
-        seconds += run->cell_seconds[run->plan.trials[t].cell];
-    }
-    progress_begin(&run->progress, &run->plan, count, seconds, run->options.quiet, (enum colour_mode)run->options.color);
+    for (int t = 0; t < run->plan.trial_count; t++)
+        seconds += run->trial_wanted[t] ? run->cell_seconds[run->plan.trials[t].cell] : 0;
+    progress_begin(&run->progress, &run->plan, run->wanted_count, seconds, run->options.quiet,
+                   (enum colour_mode)run->options.color);
     int result = measure_messages(run, err);
     if (result == 0)
-        result = open_store(run, argc, argv, err);
+        result = begin_campaign(run, argc, argv, err);
     int left_out = 0;
     if (result == 0)
         result = measure_links(run, err);
     if (result == 0)
         result = run_trials(run, &left_out, err);
     progress_end(&run->progress);
-    if (result < 0 && (result != -ERR_INTERRUPTED || !run->store)) /* interrupted before there was a database: nothing to show */
+    if (result < 0 && (result != -ERR_INTERRUPTED || run->campaign_id == 0)) /* interrupted before it began: nothing to show */
         return result;
     struct err print_err = {0};
     if (print_result(run, &print_err) < 0) {
@@ -320,7 +266,7 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
         return -ERR_HOST;
     result = close_store(run, result, err);
     char limit[UNITS_TEXT_BYTES];
-    if (result == 0 && left_out == count)
+    if (result == 0 && left_out > 0 && left_out == run->wanted_count)
         return err_set(err, ERR_USAGE, "--max-time %s was over before the first trial: links are measured within it; give it more",
                        units_spell_time(limit, sizeof(limit), run->options.max_time_ns));
     if (result == 0 && counts.failed > 0)
@@ -365,9 +311,11 @@ int cmd_run(int argc, char **argv, struct err *err)
     run.options = (struct run_options){.world = NOT_GIVEN, .engine = NOT_GIVEN};
     char **kept_argv = arena_copy(run.arena, argv, sizeof(*argv) * (size_t)(argc + 1)); /* options_parse() permutes argv */
     int files;
-    int result = options_parse(&run_table, argc, argv, &run.options, &files, err);
+    int result = options_parse(&run_options_table, argc, argv, &run.options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
+    if (run_options_check(&run.options, err) < 0)
+        return -ERR_USAGE;
     host_limits_raise();
     const struct campaign_overrides overrides = {
         .seed = run.options.seed_given ? &run.options.seed : NULL,
@@ -376,12 +324,12 @@ int cmd_run(int argc, char **argv, struct err *err)
     result = campaign_load(argv[0], &overrides, run.arena, &run.plan, err);
     if (result == 0)
         name_database(&run);
-    if (result == 0 && !run.options.confirm && (run.options.baseline || run.options.thresholds))
-        result = err_set(err, ERR_USAGE, "--baseline and --thresholds say what --confirm asks the gate: leave them out, or add it");
     if (result == 0 && run.options.confirm)
         result = run_confirm(&run, err);
     if (result == 0 && run.options.confirm && run.flagged_count == 0)
         return say_nothing_flagged(&run);
+    if (result == 0 && run.options.resume)
+        result = run_resume(&run, err);
     if (result == 0 && run.options.capture)
         result = capture_links_override(run.options.capture, run.arena, &run.plan, err);
     if (result == 0)

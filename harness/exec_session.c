@@ -83,7 +83,7 @@ static void on_fabric_event(void *context, uint32_t events)
         stop_when_all_ended(running);
 }
 
-/* The signal stays pending, so that the exit code can tell which one it was: it is looked at once. A shell on a terminal heeds a
+/* The first signal is looked at once; the next one kills. A shell on a terminal heeds a
  * hang-up only. */
 static void on_signal(void *context, uint32_t events)
 {

@@ -1,50 +1,92 @@
-/* interruption.c: see interruption.h. */
+/* interruption.c: see interruption.h.
+ *
+ * Signals stay blocked until the first of them is noticed, so that no call is ever interrupted. It is then taken, the descriptor
+ * that stands for it stays readable by an event of its own, and the signals are let through: they have their default action, so
+ * that the next one kills. What a killed controller leaves is what any kill leaves: nothing but the database. */
 #include "harness/interruption.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/log.h"
 
 static const int signal_numbers[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNALS = sizeof(signal_numbers) / sizeof(signal_numbers[0]) };
 
-int interruption_open(int *fd, struct err *err)
-{
+/* Of the process, as signals are. */
+static struct {
     sigset_t signals;
-    sigemptyset(&signals);
+    int noticed;             /* the first signal; 0: none yet */
+    int signal_fd, event_fd; /* what the descriptor of interruption_open() shows */
+} state = {.signal_fd = -1, .event_fd = -1};
+
+static void choose_signals(void)
+{
+    sigemptyset(&state.signals);
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction action;
         /* A blocked signal becomes pending even where it is ignored: nohup must go on to mean what it says. */
         if (signal_numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
             continue;
-        sigaddset(&signals, signal_numbers[i]);
+        sigaddset(&state.signals, signal_numbers[i]);
     }
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    *fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    return *fd < 0 ? err_set_errno(err, ERR_HOST, errno, "making a descriptor for signals") : 0;
 }
 
-static int pending_signal(void)
+static bool watch(int epoll_fd, int fd)
 {
-    sigset_t pending;
-    if (sigpending(&pending) < 0)
-        return 0;
-    for (int i = 0; i < SIGNALS; i++)
-        if (sigismember(&pending, signal_numbers[i]) == 1)
-            return signal_numbers[i];
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+int interruption_open(int *fd, struct err *err)
+{
+    choose_signals();
+    sigprocmask(SIG_BLOCK, &state.signals, NULL);
+    close_fd(&state.signal_fd);
+    close_fd(&state.event_fd);
+    cleanup(close_fd) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    state.signal_fd = signalfd(-1, &state.signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    state.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (epoll_fd < 0 || !watch(epoll_fd, state.signal_fd) || !watch(epoll_fd, state.event_fd))
+        return err_set_errno(err, ERR_HOST, errno, "making a descriptor for signals");
+    *fd = steal_fd(&epoll_fd);
     return 0;
+}
+
+/* The first signal is taken, and the next one kills. */
+static void notice(void)
+{
+    const struct timespec at_once = {0};
+    const uint64_t one = 1;
+    if (state.noticed || state.signal_fd < 0)
+        return;
+    const int number = sigtimedwait(&state.signals, NULL, &at_once);
+    if (number <= 0)
+        return;
+    state.noticed = number;
+    if (write(state.event_fd, &one, sizeof(one)) != sizeof(one))
+        log_debug("the descriptor for signals did not take one");
+    sigprocmask(SIG_UNBLOCK, &state.signals, NULL);
+    if (isatty(STDERR_FILENO))
+        log_warning("ending what runs and keeping what was finished; the next signal kills at once");
 }
 
 bool interruption_pending(void)
 {
-    return pending_signal() != 0;
+    notice();
+    return state.noticed != 0;
 }
 
 int interruption_exit_code(void)
 {
-    int number = pending_signal();
-    return 128 + (number ? number : SIGINT);
+    notice();
+    return 128 + (state.noticed ? state.noticed : SIGINT);
 }

@@ -1,5 +1,5 @@
-/* harness/interruption.h: the signals that ask a run to end: taken through a descriptor and left pending, so that everyone who
- * looks sees them and the exit code can tell which one it was. */
+/* harness/interruption.h: the signals that ask a run to end. The first one is kept, so that everyone who looks sees it and the exit
+ * code can tell which one it was; from when it was noticed on, the next one kills the process. */
 #ifndef LAGGARD_HARNESS_INTERRUPTION_H
 #define LAGGARD_HARNESS_INTERRUPTION_H
 
@@ -7,10 +7,11 @@
 
 struct err;
 
-/* Blocks SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP; *fd is readable while one is pending and is never read. */
+/* Blocks SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP; *fd is readable once one has come, and stays so. Never read it;
+ * who finds it readable calls interruption_pending(). Once a process. */
 int interruption_open(int *fd, struct err *err);
 bool interruption_pending(void);
-/* 128 + the pending signal; 130 when none is. */
+/* 128 + the signal; 130 when none has come. */
 int interruption_exit_code(void);
 
 #endif

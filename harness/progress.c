@@ -139,6 +139,15 @@ void progress_trial_done(struct progress *progress, const struct trial_outcome *
     print_line(progress, outcome);
 }
 
+void progress_trial_again(struct progress *progress, int64_t retry, int64_t retries)
+{
+    if (!progress->quiet)
+        fprintf(stderr, "trial %d/%d  runs again, retry %lld of %lld\n", progress->trials_done, progress->trial_count,
+                (long long)retry, (long long)retries);
+    progress->trials_done--;
+    progress->seconds_done -= progress->seconds_trial;
+}
+
 void progress_end(struct progress *progress)
 {
     if (!progress->quiet && progress->terminal) {

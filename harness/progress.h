@@ -31,6 +31,7 @@ void progress_stage(struct progress *progress, const char *what); /* "measuring 
 void progress_trial(struct progress *progress, const struct trial_plan *trial, double seconds);
 void progress_rounds(void *progress, uint32_t rounds_done);
 void progress_trial_done(struct progress *progress, const struct trial_outcome *outcome);
+void progress_trial_again(struct progress *progress, int64_t retry, int64_t retries); /* after progress_trial_done() */
 void progress_end(struct progress *progress);
 
 #endif

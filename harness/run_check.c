@@ -10,17 +10,10 @@
 #include "harness/cpu_limit.h"
 #include "harness/host_limits.h"
 #include "harness/link_survey.h"
-#include "harness/plan_cell.h"
 #include "harness/program_path.h"
 #include "harness/run_internal.h"
 #include "harness/virtual_demand.h"
 #include "results/store.h"
-
-static int choose_cell(struct run *run, struct err *err)
-{
-    run->only_cell = NOT_GIVEN;
-    return run->options.only ? plan_cell_find(&run->plan, "only", run->options.only, &run->only_cell, err) : 0;
-}
 
 /* Where every cell reads the same data, they are unpacked once and shared; otherwise each agent reads its own. */
 static int check_data(struct run *run, struct err *err)
@@ -136,13 +129,15 @@ static int check_virtual(struct run *run, struct err *err)
 
 int run_check(struct run *run, struct err *err)
 {
-    int result = choose_cell(run, err);
+    int result = run_select(run, err);
+    if (result < 0)
+        return result;
     const bool emulates = run_emulates(run);
-    if (result == 0 && emulates)
+    if (emulates)
         result = check_agents(run, err);
     if (result == 0)
         result = check_programs(run, err);
-    if (result == 0)
+    if (result == 0 && !run->store)
         result = store_check(run->db_path, err);
     host_limits_read(&run->limits);
     if (result == 0)

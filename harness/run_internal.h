@@ -1,4 +1,4 @@
-/* harness/run_internal.h: one `laggard run`, from its options to its database: what cmd_run.c and run_check.c share. */
+/* harness/run_internal.h: one `laggard run`, from its options to its database: what cmd_run.c and the files run_*.c share. */
 #ifndef LAGGARD_HARNESS_RUN_INTERNAL_H
 #define LAGGARD_HARNESS_RUN_INTERNAL_H
 
@@ -15,15 +15,18 @@
 struct arena;
 struct cpu_limiter;
 struct err;
+struct option_table;
 struct store;
 
 struct run_options {
-    const char *db, *only, *capture, *baseline, *thresholds;
+    const char *db, *only, *capture, *baseline, *thresholds, *shard;
     int world, engine, color;
     uint64_t seed;
-    int64_t max_time_ns;
-    bool json, quiet, confirm, seed_given;
+    int64_t max_time_ns, retries;
+    bool json, quiet, confirm, resume, accept_environment, seed_given;
 };
+extern const struct option_table run_options_table;
+int run_options_check(const struct run_options *options, struct err *err); /* options that contradict each other */
 enum { NOT_GIVEN = -1 };
 
 struct run {
@@ -33,7 +36,7 @@ struct run {
     struct fabric_host host;
     struct host_limits limits;
     struct link_survey survey;
-    struct store *store;
+    struct store *store;         /* open from --resume on, or from the first trial */
     struct cpu_limiter *limiter; /* NULL: no cell needs it */
     struct progress progress;
     char db_path[PATH_MAX], agent_path[PATH_MAX];
@@ -45,17 +48,31 @@ struct run {
     int only_cell;       /* NOT_GIVEN: all */
     const bool *flagged; /* one an entry of plan.cells: a gate has flagged it; NULL: no --confirm */
     int flagged_count;
-    int64_t confirmed_id; /* the campaign whose cells these are */
-    double *cell_seconds; /* one an entry of plan.cells: how long a trial will take */
+    int64_t confirmed_id;        /* the campaign whose cells these are */
+    int64_t resumed_id;          /* the campaign that goes on; 0: this is a new one */
+    const bool *finished_before; /* one an entry of plan.trials; NULL: nothing is resumed */
+    int finished_count;          /* of these */
+    int64_t *replaced; /* one an entry of plan.trials: the row, of a trial that did not finish, whose place it takes; 0: none */
+    const char *environment_changes;  /* that --accept-environment accepted; NULL: none */
+    bool *trial_wanted, *cell_wanted; /* one an entry of plan.trials, plan.cells: it is to run; any of its trials is */
+    int wanted_count;                 /* of trials */
+    double *cell_seconds;             /* one an entry of plan.cells: how long a trial will take */
 };
 
-/* Whether this cell's trials are to be run. */
+/* Whether any trial of this cell is to be run. */
 static inline bool run_wants(const struct run *run, int cell)
 {
-    return (run->only_cell == NOT_GIVEN || plan_same_cell(&run->plan, run->only_cell, cell)) &&
-           (!run->flagged || run->flagged[cell]);
+    return run->cell_wanted[cell];
 }
 
+/* The database, and what trials had not ended there is said. */
+int run_open_store(struct run *run, struct err *err);
+/* --resume: opens the database, finds the campaign that is to go on, refuses what has changed, and fills in what has finished. */
+int run_resume(struct run *run, struct err *err);
+/* Events of the campaign: that it goes on, and what of the host has changed. */
+int run_resume_store(const struct run *run, struct err *err);
+/* --only, --confirm, --shard, --resume: fills in what is wanted. */
+int run_select(struct run *run, struct err *err);
 /* --confirm: asks the gate about the database, loads the campaign again with another seed, and fills in what was flagged. */
 int run_confirm(struct run *run, struct err *err);
 /* Everything that can be wrong before anything exists: fills in what lies behind `plan`. Where nodes are limited it starts the

@@ -148,6 +148,7 @@ static int trial_store_begin(struct trial *trial, struct err *err)
         return 0;
     struct trial_begin begin = {
         .campaign_id = trial->context->campaign_id,
+        .replaces = trial->context->replaces,
         .plan = trial->plan,
         .arm = trial->cell->arm ? trial->cell->arm->name : "",
         .arm_count = trial->context->arm_count,
@@ -266,6 +267,8 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
         result = trial_store_begin(&trial, err);
     if (result < 0)
         return result;
+
+    outcome->trial_id = trial.id;
 
     /* From here on whatever fails is this trial's failure, with its row. */
     struct err failure = {0};

@@ -29,7 +29,8 @@ struct trial_context {
     struct cpu_limiter *cpu_limiter;  /* NULL: no cell limits a node */
     /* One an entry of plan.cells, filled in as trials come by; NULL: each trial works it out. */
     struct cell_prediction *predictions;
-    int signal_fd; /* SIGINT, SIGTERM */
+    int64_t replaces; /* of the trial that is to run: the row, of one that did not finish, whose place its own takes; 0: none */
+    int signal_fd;    /* SIGINT, SIGTERM */
     void (*progress)(void *context, uint32_t rounds_done);
     void *progress_context;
 };
@@ -41,6 +42,7 @@ struct trial_outcome {
     struct prediction predicted;           /* of the first message size */
     double round_median_ns, round_mean_ns; /* measured rounds; NAN when failed, or of several message sizes */
     int64_t fabric_ns, setup_ns;
+    int64_t trial_id; /* its row; 0: nothing is stored */
 };
 
 /* 0 also when the trial failed (the outcome and the database say so); negative only when the campaign cannot go on: the store

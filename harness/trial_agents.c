@@ -15,6 +15,7 @@
 #include "harness/arm.h"
 #include "harness/crew.h"
 #include "harness/event_plan.h"
+#include "harness/interruption.h"
 #include "harness/message_sizes.h"
 #include "harness/rounds.h"
 #include "harness/trial_internal.h"
@@ -62,7 +63,8 @@ static void on_signal(void *context, uint32_t events)
 {
     (void)events;
     struct trial *trial = context;
-    crew_interrupt(trial->agents->crew); /* the signal stays pending for the campaign's own look */
+    if (interruption_pending())
+        crew_interrupt(trial->agents->crew);
 }
 
 /* Of the rounds of one message size. */

@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "harness/arm.h"
 #include "harness/event_plan.h"
+#include "harness/interruption.h"
 #include "harness/program_rounds.h"
 #include "harness/program_streams.h"
 #include "harness/trial_internal.h"
@@ -137,7 +138,8 @@ static void on_signal(void *context, uint32_t events)
     (void)events;
     struct err err;
     err_set(&err, ERR_INTERRUPTED, "interrupted while the outside programs ran");
-    end_with(context, &err); /* the signal stays pending for the campaign's own look */
+    if (interruption_pending())
+        end_with(context, &err);
 }
 
 static void on_deadline(void *context, int64_t deadline_ns)

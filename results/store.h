@@ -54,6 +54,7 @@ struct message_size { /* of a trial that sweeps sizes */
 /* A trial begins: its row (status running), nodes. Returns its row id. */
 struct trial_begin {
     int64_t campaign_id;
+    int64_t replaces; /* the trial, not finished, whose place it takes: that one's rows go; 0: none */
     const struct trial_plan *plan;
     const char *arm; /* "" where there are no arms */
     int arm_count;   /* of the campaign: plan->cell counts cells and arms */

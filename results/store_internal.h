@@ -69,6 +69,9 @@ int store_metrics(struct store *store, int64_t trial_id, const struct trial_end 
 int store_schema_create(struct sql *sql, struct err *err);
 int store_schema_index(struct sql *sql, struct err *err);
 
+/* Inside the caller's transaction: this trial, which has not finished, makes room for another one (store_replace.c). */
+int store_replace(struct store *store, int64_t trial_id, struct err *err);
+
 /* Copying from another database, attached as `source` until the connection ends (store_copy.c). */
 int store_attach_source(struct store *store, const char *path, struct err *err);
 /* Every table that both have and that campaigns fill, in the order in which the schema makes them, which is that of their keys; the

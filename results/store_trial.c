@@ -127,7 +127,8 @@ int store_trial_begin(struct store *store, const struct trial_begin *begin, int6
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     if (store_lock_verify(store->lock, sql_path(store->sql), err) < 0 || make_uuid(uuid, err) < 0 ||
         sql_begin(store->sql, &transaction, err) < 0 ||
-        find_cell(store, begin->campaign_id, begin->plan->cell / variants, &cell_id, err) < 0)
+        find_cell(store, begin->campaign_id, begin->plan->cell / variants, &cell_id, err) < 0 ||
+        (begin->replaces > 0 && store_replace(store, begin->replaces, err) < 0))
         return -ERR_HOST;
     snprintf(seed, sizeof(seed), "%" PRIu64, begin->plan->seed);
     struct sql_statement *row = store_row(store, ROW_TRIAL, err);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# kills.t: TAP. kill -9 of the controller at random moments of set-up, rounds and teardown: nothing is left but the database, which recovers.
+# kills.t: TAP. kill -9 of the controller at random moments of set-up, rounds and teardown: nothing is left but the database, which recovers:
+# no trial that was committed is lost, and --resume goes on until the trials are those of the plan.
 # LAGGARD_KILLS=200 kills more often; LAGGARD_KILL_SEED=N repeats the moments of a run that printed that seed.
 . "$(dirname "$0")/lib.sh"
 can_emulate || skip_all "this host cannot emulate"
@@ -88,12 +89,24 @@ await_trial() {
     done
 }
 
-kill_often() { # kill_often NAME COUNT FILE DATABASE: into DATABASE; $run starts the program
-    name=$1 kills=$2 file=$3 db=$4
-    count=0 unsound=0 messy=""
+finished() { # finished DB: the trials that a kill may not take away
+    query "$1" "SELECT uuid FROM trial WHERE status = 'finished' ORDER BY 1" 2>/dev/null
+}
+in_plan() { # in_plan DB: every trial of the plan once, and finished
+    query "$1" "SELECT count(*) = planned_trial_count AND sum(status = 'finished') = planned_trial_count AND count(DISTINCT run_order) = planned_trial_count
+        FROM trial JOIN campaign USING (campaign_id)" 2>/dev/null
+}
+kill_often() { # kill_often NAME COUNT FILE DATABASE: into DATABASE, and another one once that is complete; $run starts the program
+    name=$1 kills=$2 file=$3 base=$4
+    count=0 unsound=0 lost=0 complete=0 messy="" db=$base
     while [ $count -lt "$kills" ]; do
         count=$((count + 1))
-        TMPDIR=$SCRATCH/tmp $run "$file" --db "$db" --quiet >/dev/null 2>&1 &
+        if [ "$(in_plan "$db")" = 1 ]; then
+            complete=$((complete + 1))
+            db=${base%.db}-$complete.db
+        fi
+        finished "$db" > "$SCRATCH/finished"
+        TMPDIR=$SCRATCH/tmp $run "$file" --db "$db" --resume --quiet >/dev/null 2>&1 &
         controller=$!
         controllers="$controllers $controller"
         case $((count % 3)) in 0) in_teardown ;; 1) in_setup ;; 2) in_rounds ;; esac
@@ -103,19 +116,20 @@ kill_often() { # kill_often NAME COUNT FILE DATABASE: into DATABASE; $run starts
             messy="after kill $count: $(left)"
         fi
         [ ! -e "$db" ] || [ "$(query "$db" "PRAGMA integrity_check")" = ok ] || unsound=$((unsound + 1))
+        [ -z "$(finished "$db" | sort | comm -13 - "$SCRATCH/finished")" ] || lost=$((lost + 1))
     done
     [ -z "$messy" ]
     ok $? "$name: $kills kills leave no process, namespace, interface, mount, control group or file" "$messy"
     is "$(settles)" "$before" "$name: nor do they afterwards"
-    is "$unsound" 0 "$name: the database is sound after each"
+    is "$unsound $lost" "0 0" "$name: after each the database is sound, and no finished trial is lost"
     ended=$(query "$db" "SELECT count(*) FROM trial WHERE status = 'running'" 2>/dev/null)
-    TMPDIR=$SCRATCH/tmp $run "$file" --db "$db" --quiet > "$SCRATCH/out" 2>&1
-    ok $? "$name: the next run comes to its end" "$(cat "$SCRATCH/out")"
+    TMPDIR=$SCRATCH/tmp $run "$file" --db "$db" --resume --quiet > "$SCRATCH/out" 2>&1
+    ok $? "$name: --resume comes to the end" "$(cat "$SCRATCH/out")"
     [ "${ended:-0}" = 0 ] || like "$(cat "$SCRATCH/out")" "now marked interrupted" "$name: and says that trials had not ended"
-    is "$(query "$db" "SELECT count(*) FROM trial WHERE status NOT IN ('finished', 'interrupted')")" 0 \
-        "$name: of every trial it is known whether it was finished or interrupted"
-    is "$(query "$db" "SELECT count(*) FROM rounds JOIN trials USING (trial) WHERE status = 'interrupted'")" 0 "$name: an interrupted trial has no rows"
-    echo "# $name: $(query "$db" "SELECT group_concat(n || ' ' || status, ', ') FROM (SELECT status, count(*) AS n FROM trial GROUP BY status)") trials"
+    is "$(for one in "${base%.db}"*.db; do in_plan "$one"; done | sort -u)" 1 "$name: in each database the trials are those of the plan, each once, and finished"
+    is "$(query "$db" "SELECT count(*) FROM span WHERE trial_id NOT IN (SELECT trial_id FROM trial); SELECT count(*) FROM pragma_foreign_key_check" | tr '\n' ' ')" \
+        "0 0 " "$name: nothing is left of trials that gave way"
+    echo "# $name: $((complete + 1)) databases, $(for one in "${base%.db}"*.db; do query "$one" "SELECT count(*) FROM event WHERE kind = 'replaced'"; done | awk '{ sum += $1 } END { print sum + 0 }') trials gave way"
 }
 
 before=$(left)

@@ -1,0 +1,101 @@
+/* test_interruption.c: the first signal is kept, the next one kills; each case in a process of its own, as signals are the process's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "harness/interruption.h"
+
+static bool readable(int fd)
+{
+    struct pollfd look = {.fd = fd, .events = POLLIN};
+    return poll(&look, 1, 0) == 1;
+}
+
+/* What a child that runs `body` ended with. */
+static int status_of(void (*body)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        body();
+        _exit(0);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    return status;
+}
+
+static int opened(void)
+{
+    struct err err;
+    int fd = -1;
+    if (interruption_open(&fd, &err) < 0 || readable(fd) || interruption_pending() || interruption_exit_code() != 130)
+        _exit(1);
+    return fd;
+}
+
+static void first_is_kept(void)
+{
+    int fd = opened();
+    raise(SIGTERM);
+    if (!readable(fd) || !interruption_pending() || !interruption_pending() || !readable(fd))
+        _exit(2);
+    _exit(interruption_exit_code());
+}
+
+static void second_kills(void)
+{
+    opened();
+    raise(SIGTERM);
+    if (!interruption_pending())
+        _exit(2);
+    raise(SIGINT);
+}
+
+static void two_before_anybody_looks(void) /* as one: nobody has been told yet that it ends */
+{
+    int fd = opened();
+    raise(SIGINT);
+    raise(SIGINT);
+    _exit(readable(fd) && interruption_pending() && readable(fd) ? interruption_exit_code() : 2);
+}
+
+static void hang_up_under_nohup(void)
+{
+    signal(SIGHUP, SIG_IGN);
+    int fd = opened();
+    raise(SIGHUP);
+    _exit(readable(fd) || interruption_pending());
+}
+
+static void signals_interrupt(void **state)
+{
+    (void)state;
+    int status = status_of(first_is_kept);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 143);
+    status = status_of(second_kills);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGINT);
+    status = status_of(two_before_anybody_looks);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 130);
+    status = status_of(hang_up_under_nohup);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(signals_interrupt)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
