@@ -13,5 +13,7 @@ double compute_time_mean(const struct distribution *distribution); /* INFINITY f
 /* E[max(X, floor)_{k:n}] for n independent draws, k from 1, worker i slowed by factors[i] (NULL: all 1), by numeric integration;
  * closed form for the exponential without factors and floor: (H_n - H_{n-k}) mean. */
 double compute_time_order_mean(const struct distribution *distribution, int k, int n, const double *factors, double floor_ns);
+/* The same where each of the n is the least of `least_of` draws, without factors. */
+double compute_time_least_order_mean(const struct distribution *distribution, int k, int n, int least_of, double floor_ns);
 
 #endif

@@ -5,11 +5,11 @@
  *
  *     E[max(X, c)_{k:n}] = E[max(X_{k:n}, c)] = c + integral over t > c of P(at least n-k+1 are above t) dt.
  *
- * Workers with the same factor form a group, whose count above t is binomial; groups are combined by convolution. All terms are
- * positive, so nothing cancels. The integral runs over log t, where light and heavy tails alike are smooth, in segments between the
- * points where a group's support begins (the only kinks), each by adaptive Gauss-Kronrod quadrature. A power tail beyond the last
- * point is added in closed form: where S is small, P ~ C t^-(power (n-k+1)), whose integral from T on is T P(T) / (power (n-k+1)
- * - 1).
+ * (Where each time is the least of m draws, S^m stands for S.) Workers with the same factor form a group, whose count above t is
+ * binomial; groups are combined by convolution. All terms are positive, so nothing cancels. The integral runs over log t, where
+ * light and heavy tails alike are smooth, in segments between the points where a group's support begins (the only kinks), each by
+ * adaptive Gauss-Kronrod quadrature. A power tail beyond the last point is added in closed form: where S is small, P ~ C t^-(power
+ * (n-k+1)), whose integral from T on is T P(T) / (power (n-k+1) - 1).
  *
  * Cost for g groups: about 1,000 evaluations of n exponentials and, for g > 2, n^2 / 2 products. */
 #include <assert.h>
@@ -34,6 +34,7 @@ struct order_problem {
     struct group *groups; /* by rising factor */
     int group_count;
     int needed;               /* n-k+1 */
+    int least_of;             /* draws of which each time is the least */
     double *log_factorial;    /* 0 .. n */
     double *sum, *next, *one; /* n+1 probabilities each: of all groups so far, with one more, of one group */
 };
@@ -51,7 +52,11 @@ static void binomial(const struct order_problem *problem, int count, double abov
 
 static double probability_above(const struct order_problem *problem, const struct group *group, double t)
 {
-    return problem->row->above(problem->distribution, t / group->factor);
+    const double above = problem->row->above(problem->distribution, t / group->factor);
+    double all_above = above;
+    for (int i = 1; i < problem->least_of; i++)
+        all_above *= above;
+    return all_above;
 }
 
 /* P(X_{k:n} > t) */
@@ -178,7 +183,8 @@ static double harmonic_difference(int n, int k)
     return sum;
 }
 
-double compute_time_order_mean(const struct distribution *distribution, int k, int n, const double *factors, double floor_ns)
+static double order_mean(const struct distribution *distribution, int k, int n, const double *factors, int least_of,
+                         double floor_ns)
 {
     assert(k >= 1 && k <= n);
     cleanup(arena_cleanup) struct arena *scratch = arena_new();
@@ -186,6 +192,7 @@ double compute_time_order_mean(const struct distribution *distribution, int k, i
                                     .row = compute_time_row(distribution->kind),
                                     .groups = arena_new_array(scratch, struct group, (size_t)n),
                                     .needed = n - k + 1,
+                                    .least_of = least_of,
                                     .log_factorial = arena_new_array(scratch, double, (size_t)n + 1),
                                     .sum = arena_new_array(scratch, double, (size_t)n + 1),
                                     .next = arena_new_array(scratch, double, (size_t)n + 1),
@@ -196,7 +203,7 @@ double compute_time_order_mean(const struct distribution *distribution, int k, i
     }
     double smallest = problem.groups[0].factor, largest = problem.groups[problem.group_count - 1].factor;
     if (distribution->kind == DISTRIBUTION_EXPONENTIAL && smallest == largest && floor_ns <= 0.0)
-        return smallest * distribution->mean_ns * harmonic_difference(n, k);
+        return smallest * distribution->mean_ns / least_of * harmonic_difference(n, k);
 
     double range[3];
     problem.row->range(distribution, range);
@@ -204,11 +211,21 @@ double compute_time_order_mean(const struct distribution *distribution, int k, i
     if (low <= 0.0)
         return 0.0; /* a constant of nothing */
     if (problem.row->tail_power) {
-        double power = problem.row->tail_power(distribution) * problem.needed;
+        double power = problem.row->tail_power(distribution) * problem.needed * least_of;
         if (power <= 1.0)
             return INFINITY;
         tail = high * order_above(&problem, high) / (power - 1.0);
     }
     double size = low + tail + integrate(&problem, range[0], low, high, -1.0);
     return low + tail + integrate(&problem, range[0], low, high, tolerance * size);
+}
+
+double compute_time_order_mean(const struct distribution *distribution, int k, int n, const double *factors, double floor_ns)
+{
+    return order_mean(distribution, k, n, factors, 1, floor_ns);
+}
+
+double compute_time_least_order_mean(const struct distribution *distribution, int k, int n, int least_of, double floor_ns)
+{
+    return order_mean(distribution, k, n, NULL, least_of, floor_ns);
 }

@@ -111,6 +111,9 @@ struct scheme {
 
     /* Whether sums are approximations with these parameters: a synthetic workload cannot check them then. NULL: never. */
     bool (*approximates)(const struct scheme_setup *setup);
+    /* How many times float32's rounding errors grow in sums that are put together from multiples of gradients; a synthetic workload
+     * allows for it. NULL: 1. */
+    double (*amplification)(const struct scheme_setup *setup);
 
     /* How many gradients a round this node tells the fate of at most (node_gradient). NULL: none. */
     uint64_t (*gradients_a_round)(const struct scheme_setup *setup, int node);
@@ -144,5 +147,6 @@ int scheme_round_node(const struct scheme *scheme, int workers);
 uint32_t scheme_samples(const struct scheme_setup *setup, int worker);
 bool scheme_talks(const struct scheme_setup *setup, int node, int peer);
 bool scheme_approximates(const struct scheme_setup *setup);
+double scheme_amplification(const struct scheme_setup *setup);
 
 #endif

@@ -25,6 +25,7 @@ static const struct scheme *const schemes[] = {
     &scheme_naive,
     &scheme_allreduce_auto,
     &scheme_d_psgd,
+    &scheme_gradient_coding,
 };
 
 int scheme_count(void)
@@ -70,4 +71,9 @@ bool scheme_talks(const struct scheme_setup *setup, int node, int peer)
 bool scheme_approximates(const struct scheme_setup *setup)
 {
     return setup->scheme->approximates && setup->scheme->approximates(setup);
+}
+
+double scheme_amplification(const struct scheme_setup *setup)
+{
+    return setup->scheme->amplification ? setup->scheme->amplification(setup) : 1;
 }

@@ -20,6 +20,8 @@ enum { SYNTHETIC_STEP_STRIDE = 1024 };
 float synthetic_value(int workers, int worker, uint64_t step, size_t element);
 double synthetic_mean(uint64_t step, size_t element);
 void synthetic_fill(float *gradient, size_t count, int workers, int worker, uint64_t step);
+/* The sum of several workers' gradients. */
+void synthetic_fill_sum(float *gradient, size_t count, int workers, const int *which, int which_count, uint64_t step);
 /* Turns a gradient of any other step of the same worker into the one of `step`: writes only the elements that depend on it. */
 void synthetic_refresh(float *gradient, size_t count, int workers, int worker, uint64_t step);
 
@@ -30,6 +32,8 @@ struct synthetic_check {
     /* All contributions are of `step`; false (asynchronous schemes): elements that depend on the step are left out. */
     bool same_step;
     bool approximate; /* the sum is one by intent: there is nothing to compare it with */
+    /* The sum is one of multiples of gradients: how many times float32's errors grow. 0 or 1: there are none. */
+    double amplification;
 };
 struct synthetic_result {
     uint64_t checks, failures;
@@ -37,7 +41,8 @@ struct synthetic_result {
     double found, expected; /* sum / contributors there */
 };
 /* Compares sum[first .. first+count): a sample of it (its first and last element always, 256 others at most), or every element.
- * Adds to *result. Returns whether all agreed, to 1e-4 relative. Of an approximate sum nothing is compared, and no check
+ * Adds to *result. Returns whether all agreed, to 1e-4 relative, or
+ * to what the amplification makes of rounding. Of an approximate sum nothing is compared, and no check
  * counted. */
 bool synthetic_check(const struct synthetic_check *check, const float *sum, size_t first, size_t count, bool every,
                      struct synthetic_result *result);

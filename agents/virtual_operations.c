@@ -151,6 +151,7 @@ static void check_sum(struct virtual_node *own, const float *sum, int contributo
         .all_once = contributors == setup->workers && !mixed,
         .same_step = !mixed,
         .approximate = scheme_approximates(setup),
+        .amplification = scheme_amplification(setup),
     };
     char sentence[512];
     if (!workload_check(own->workload, &check, sum, first, count, sentence, sizeof(sentence)))

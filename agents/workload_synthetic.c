@@ -5,17 +5,6 @@
 #include "agents/vector.h"
 #include "agents/workload_internal.h"
 
-static void fill_partitions(struct workload *workload, const struct task *task)
-{
-    const struct workload_options *options = &workload->options;
-    for (size_t i = 0; i < workload->parameter_count; i++) {
-        float sum = 0;
-        for (int k = 0; k < task->partition_count; k++)
-            sum += synthetic_value(options->workers, task->partitions[k], task->step, i);
-        task->gradient[i] = sum;
-    }
-}
-
 void workload_fill(struct workload *workload, const struct task *task)
 {
     const struct workload_options *options = &workload->options;
@@ -24,7 +13,8 @@ void workload_fill(struct workload *workload, const struct task *task)
     if (task->kind == TASK_VALIDATION || task->kind == TASK_GRADIENT_PARTITIONS) {
         workload->filled = workload->filled == task->gradient ? NULL : workload->filled;
         if (task->kind == TASK_GRADIENT_PARTITIONS)
-            fill_partitions(workload, task);
+            synthetic_fill_sum(task->gradient, workload->parameter_count, options->workers, task->partitions, task->partition_count,
+                               task->step);
         return;
     }
     if (workload->filled == task->gradient) {

@@ -152,6 +152,7 @@ static void update(struct node *node, float *model, const float *sum, int contri
         .all_once = contributors == setup->workers && !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
         .same_step = !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
         .approximate = scheme_approximates(setup),
+        .amplification = scheme_amplification(setup),
     };
     char sentence[512];
     buffer_pool_keep(&emulated->pool, sum); /* it is checked once more, to the last element, when the rounds are over */

@@ -25,5 +25,6 @@ extern const struct scheme scheme_direct;
 extern const struct scheme scheme_naive;
 extern const struct scheme scheme_allreduce_auto;
 extern const struct scheme scheme_d_psgd;
+extern const struct scheme scheme_gradient_coding;
 
 #endif

@@ -11,6 +11,23 @@
 #define LAGGARD_AGENTS_SCHEMES_SERVER_LANE_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+enum { TRANSIT = 64 };
+struct flight { /* of models to one worker, or of its gradients */
+    uint64_t version[TRANSIT];
+    double at[TRANSIT];            /* when what has crossed arrives */
+    unsigned first, crossing, end; /* oldest; the one on the link; behind the last */
+    double latency_ns;
+};
+static inline bool flight_full(const struct flight *flight)
+{
+    return flight->end - flight->first == TRANSIT;
+}
+static inline bool flight_crosses(const struct flight *flight)
+{
+    return flight->crossing != flight->end;
+}
 
 struct lane_class {
     double share; /* of the link that one flow takes at most */

@@ -5,7 +5,10 @@
  * compute part has a closed form, it stands for the first of them:
  *
  *     E[X_{K:P}]     late workers give up (S. Dutta et al., AISTATS 2018, lemma 1)
- *     K E[X] / P     every gradient is used and no worker waits for others (ibid., lemma 5) */
+ *     K E[X] / P     every gradient is used and no worker waits for others (ibid., lemma 5)
+ *
+ * A code makes each worker compute s + 1 partitions, with one draw for all: s + 1 times the first of these; for a fractional code s
+ * + 1 times the mean of the largest of P/(s+1) times, each the least of s + 1. */
 #include "agents/schemes/server_simulation.h"
 
 #include <math.h>
@@ -13,6 +16,7 @@
 
 #include "agents/compute_time.h"
 #include "agents/predict.h"
+#include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_rate.h"
 
 static int quota_of(const struct scheme_setup *setup, const struct server_policy *policy)
@@ -24,10 +28,13 @@ static int quota_of(const struct scheme_setup *setup, const struct server_policy
 static double compute_closed_form_ns(const struct scheme_setup *setup, const struct server_policy *policy, int steps)
 {
     const int workers = setup->workers, quota = quota_of(setup, policy);
-    if (setup->compute_time->kind == DISTRIBUTION_MEASURED)
+    const int load = policy->coded ? server_coding_load(setup) : 1, group = policy->coded ? server_coding_group(setup) : 1;
+    if (setup->compute_time->kind == DISTRIBUTION_MEASURED || (group > 1 && setup->slow_factors))
         return NAN;
+    if (group > 1 && policy->interrupts(setup))
+        return load * compute_time_least_order_mean(setup->compute_time, quota, quota, group, setup->gradient_ns);
     if (policy->distinct && policy->current_only && policy->interrupts && policy->interrupts(setup))
-        return compute_time_order_mean(setup->compute_time, quota, workers, setup->slow_factors, setup->gradient_ns);
+        return load * compute_time_order_mean(setup->compute_time, quota, workers, setup->slow_factors, setup->gradient_ns);
     if (policy->current_only || policy->may_go_on || (!policy->pulls_at_once && quota > 1))
         return NAN;
     double rate = 0;
@@ -62,6 +69,15 @@ void server_rounds_predict_policy(const struct scheme_setup *setup, const struct
     predict_end(prediction);
 }
 
+static void predict_server_rounds_of_one(const struct scheme_setup *setup, struct prediction *prediction)
+{
+    if (!predict_begin(setup, prediction))
+        return;
+    predict_server_round(setup, 1, false, prediction);
+    prediction->method = "seeded simulation";
+    predict_end(prediction);
+}
+
 void server_rounds_predict(const struct scheme_setup *setup, struct prediction *prediction)
 {
     if (server_rate_adapts(setup)) {
@@ -69,5 +85,9 @@ void server_rounds_predict(const struct scheme_setup *setup, struct prediction *
         snprintf(prediction->reason, sizeof(prediction->reason), "adasync: k follows the loss, which no formula knows");
         return;
     }
-    server_rounds_predict_policy(setup, setup->scheme->detail, 1, prediction);
+    const struct server_policy *policy = setup->scheme->detail;
+    if (policy->coded && server_coding_load(setup) == 1) /* nothing is coded, and everyone is waited for */
+        predict_server_rounds_of_one(setup, prediction);
+    else
+        server_rounds_predict_policy(setup, policy, 1, prediction);
 }

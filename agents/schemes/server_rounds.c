@@ -128,8 +128,11 @@ static void take_quota(struct server_rounds_state *state)
 static void server_update(struct node *node)
 {
     struct server_rounds_state *state = node_state(node);
+    if (state->coding && !server_coding_finish(node, state->coding, state->version, state->sum))
+        return;
     int64_t begin_ns = node_now(node);
-    node_update(node, state->model, state->sum, state->collected, 0, node->setup->parameter_count, state->version);
+    node_update(node, state->model, state->sum, state->coding ? node->setup->workers : state->collected, 0,
+                node->setup->parameter_count, state->version);
     node_span(node, SPAN_APPLY, state->version, begin_ns, node_now(node), -1, vector_bytes(node));
     node_round_finished(node, state->version);
     state->version++;
@@ -156,6 +159,8 @@ static enum gradient_fate server_judge(const struct server_rounds_state *state, 
         return GRADIENT_LATE;
     if (state->policy->distinct && state->clients[message->source].counted)
         return GRADIENT_DROPPED;
+    if (state->coding && !server_coding_counts(state->coding, message->source))
+        return GRADIENT_DROPPED;
     return GRADIENT_USED;
 }
 
@@ -163,22 +168,27 @@ static void server_add(struct node *node, const struct message *message)
 {
     struct server_rounds_state *state = node_state(node);
     const size_t count = node->setup->parameter_count;
+    state->collected++;
+    if (state->coding) {
+        server_coding_take(node, state->coding, state->version, message, state->sum);
+        return;
+    }
+    const bool first = state->collected == 1;
     int64_t begin_ns = node_now(node);
     double share = 1;
     if (state->rate.constant > 0 && message->header.step != state->version) {
         const struct buffer *read = state->clients[message->source].read;
         share = server_rate_share(node, &state->rate, state->model, read ? read->bytes : state->rate.initial);
     }
-    if (share != 1 && state->collected == 0)
+    if (share != 1 && first)
         node_scale(node, state->sum, (float)share, message->payload, count);
     else if (share != 1)
         node_axpy(node, state->sum, (float)share, message->payload, count);
-    else if (state->collected == 0)
+    else if (first)
         node_copy(node, state->sum, message->payload, count);
     else
         node_add(node, state->sum, state->sum, message->payload, count);
     node_span(node, SPAN_REDUCE, state->version, begin_ns, node_now(node), message->source, vector_bytes(node));
-    state->collected++;
 }
 
 static void server_on_gradient(struct node *node, const struct message *message)
@@ -201,7 +211,10 @@ static void server_on_gradient(struct node *node, const struct message *message)
     if (state->stopped)
         return;
     client->waits = !policy->keeps_going;
-    if (client->waits && fate != GRADIENT_USED) {
+    if (state->coding &&
+        fate == GRADIENT_DROPPED) { /* as good as the one of its group that was used: it waits for the update, too */
+        client->counted = client->refused = true;
+    } else if (client->waits && fate != GRADIENT_USED) {
         client->refused = client->version == message->header.step; /* otherwise a newer model is on its way to it */
         client->owed |= client->refused;
     } else if (client->waits) {
@@ -226,6 +239,7 @@ void server_rounds_prepare(struct node *node)
     const size_t bytes = vector_bytes(node);
     const float *initial = node_initial_model(node);
     state->policy = node->setup->scheme->detail;
+    state->coding = state->policy->coded ? server_coding_new(node) : NULL;
     state->wait_begin_ns = -1;
     if (initial) {
         state->model = node_alloc(node, bytes);
@@ -320,6 +334,11 @@ void server_rounds_on_peer(struct node *node, int peer, enum peer_state peer_sta
     state->clients[peer].lost = true;
     forget_read(node, &state->clients[peer]);
     state->alive--;
+    if (state->coding) {
+        if (!server_coding_lose(node, state->coding, peer, sentence, sizeof(sentence)))
+            node_fail(node, sentence);
+        return;
+    }
     const bool fixed = state->policy->distinct && state->rate.interval_ns == 0;
     const int needed = fixed ? server_rounds_quota(node->setup) : 1;
     if (state->alive < needed) {

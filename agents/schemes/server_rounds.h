@@ -12,6 +12,7 @@ enum server_quota {
     QUOTA_ONE,     /* one gradient makes an update */
     QUOTA_K,       /* as many as the scheme's first parameter says */
     QUOTA_ALL_BUT, /* as many as there are workers, but for as many as the first parameter says */
+    QUOTA_CODED,   /* as many as the code needs (server_coding.h) */
 };
 struct server_policy {
     enum server_quota quota;
@@ -27,6 +28,8 @@ struct server_policy {
     bool pulls_at_once;
     /* Whether a worker with so many finished gradients may go on, the slowest having finished `slowest`; NULL: always. */
     bool (*may_go_on)(const struct scheme_setup *setup, uint64_t own, uint64_t slowest);
+    /* Workers send combinations of several partitions' gradients (server_coding.h). */
+    bool coded;
     /* Parameters of server_rate.h, by their place in the scheme's table, from 1; 0: it has none. */
     int compensate_parameter, adasync_parameter;
 };
@@ -69,13 +72,14 @@ void server_rounds_predict_policy(const struct scheme_setup *setup, const struct
 
 /* Everything of a row but its name, texts, parameters and flags beyond these. */
 #define SERVER_ROUNDS_FLAGS (SCHEME_ROUNDS_AT_SERVER | SCHEME_SURVIVES_PEER_LOSS)
-#define SERVER_ROUNDS(policy)                                                                                                      \
-    .family = FAMILY_SERVER, .detail = &(policy), .state_bytes = SERVER_ROUNDS_STATE_BYTES, .servers = server_rounds_servers,      \
-    .check = server_rounds_check, .talks = server_rounds_talks, .spans_a_round = server_rounds_spans,                              \
-    .gradients_a_round = server_rounds_gradients, .prepare_node = server_rounds_prepare, .start = server_rounds_start,             \
-    .on_task = server_rounds_on_task, .on_header = server_rounds_on_header, .on_message = server_rounds_on_message,                \
-    .on_sent = server_rounds_on_sent, .on_timer = server_rounds_on_timer, .on_peer = server_rounds_on_peer,                        \
-    .model_to_evaluate = server_rounds_model, .predict = server_rounds_predict
+#define SERVER_ROUNDS(policy) .family = FAMILY_SERVER, .check = server_rounds_check, SERVER_ROUNDS_PROTOCOL(policy)
+/* The same but for family and check. */
+#define SERVER_ROUNDS_PROTOCOL(policy)                                                                                             \
+    .detail = &(policy), .state_bytes = SERVER_ROUNDS_STATE_BYTES, .servers = server_rounds_servers, .talks = server_rounds_talks, \
+    .spans_a_round = server_rounds_spans, .gradients_a_round = server_rounds_gradients, .prepare_node = server_rounds_prepare,     \
+    .start = server_rounds_start, .on_task = server_rounds_on_task, .on_header = server_rounds_on_header,                          \
+    .on_message = server_rounds_on_message, .on_sent = server_rounds_on_sent, .on_timer = server_rounds_on_timer,                  \
+    .on_peer = server_rounds_on_peer, .model_to_evaluate = server_rounds_model, .predict = server_rounds_predict
 enum { SERVER_ROUNDS_STATE_BYTES = 512 }; /* server_rounds.c asserts that it is enough */
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_rate.h"
 #include "agents/schemes/server_rounds.h"
 
@@ -29,6 +30,7 @@ struct server_rounds_state {
     float *model; /* NULL: synthetic, or values are not carried */
     uint64_t version;
     bool stopped;
+    struct server_coding *coding; /* NULL: gradients are sent as they are */
     /* worker */
     float *received; /* where a model lands, while the own one is computed at */
     float *gradients[GRADIENT_BUFFERS];

@@ -1,5 +1,6 @@
 /* agents/schemes/server_row.c: what follows from the row of a scheme of server_rounds.h alone: quotas, checks, how much is
  * recorded. */
+#include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_rounds_internal.h"
 #include "base/err.h"
 #include "base/units.h"
@@ -19,6 +20,8 @@ int server_rounds_quota(const struct scheme_setup *setup)
 {
     const struct server_policy *policy = setup->scheme->detail;
     const int first = (int)setup->values[0];
+    if (policy->quota == QUOTA_CODED)
+        return server_coding_quota(setup);
     return policy->quota == QUOTA_ONE ? 1 : policy->quota == QUOTA_K ? first : setup->workers - first;
 }
 
@@ -67,8 +70,8 @@ uint64_t server_rounds_spans(const struct scheme_setup *setup, int node)
 {
     const struct server_policy *policy = setup->scheme->detail;
     const uint64_t quota = (uint64_t)server_quota_most(setup);
-    if (node < setup->workers)
-        return 6 * (policy->keeps_going ? quota + 1 : 1);
+    if (node < setup->workers) /* of a code, a compute and a reduce span a partition */
+        return 6 * (policy->keeps_going ? quota + 1 : 1) + (policy->coded ? 2 * (uint64_t)server_coding_load(setup) : 0);
     const uint64_t answers = server_interrupts(setup) ? (uint64_t)setup->workers : 0;
     return 3 * server_rounds_gradients(setup, node) + answers + 4;
 }

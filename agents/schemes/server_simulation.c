@@ -18,26 +18,22 @@
 
 #include "agents/compute_time.h"
 #include "agents/predict.h"
+#include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_lane.h"
 #include "agents/schemes/server_rounds_internal.h"
 #include "agents/timetable.h"
 #include "base/cleanup.h"
 
-enum { SEED = 2018, EVENTS_MOST = 1000000, UPDATES_MOST = 20000, UPDATES_LEAST = 10, TRIED_EVENTS = 5000, TRANSIT = 64 };
+enum { SEED = 2018, EVENTS_MOST = 1000000, UPDATES_MOST = 20000, UPDATES_LEAST = 10, TRIED_EVENTS = 5000 };
 static const double SOCKET_BYTES = 64 << 10; /* what TCP takes before it asks for patience, its window being the usual one */
 
-struct flight { /* of models to one worker, or of its gradients */
-    uint64_t version[TRANSIT];
-    double at[TRANSIT];            /* when what has crossed arrives */
-    unsigned first, crossing, end; /* oldest; the one on the link; behind the last */
-    double latency_ns;
-};
 struct peer {
     struct flight up, down;
     uint64_t version, told, done, step;
     int pushed;
     bool waits, counted, owed;
     bool starved; /* would compute, but has no buffer free */
+    bool covered; /* [group]: one of this group's workers is in the update being collected */
 };
 struct pending {
     int worker;
@@ -60,9 +56,9 @@ struct model {
     int quota, collected;
     int *counted; /* whose gradients are in the update being collected */
     int counted_count;
-    uint64_t least; /* gradients that the slowest worker has finished, where the policy asks */
-    int at_least;   /* workers with so many */
-    int steps;
+    uint64_t least;          /* gradients that the slowest worker has finished, where the policy asks */
+    int at_least;            /* workers with so many */
+    int steps, load, group;  /* of a code: partitions a worker, workers that send the same */
     unsigned uncrossed_most; /* gradients of a worker */
     bool interrupts;
     uint64_t version;
@@ -71,16 +67,6 @@ struct model {
 static uint32_t thing(int worker, enum what what)
 {
     return 1 + (uint32_t)worker * KINDS + what;
-}
-
-static bool full(const struct flight *flight)
-{
-    return flight->end - flight->first == TRANSIT;
-}
-
-static bool crosses(const struct flight *flight)
-{
-    return flight->crossing != flight->end;
 }
 
 static void enter(struct flight *flight, struct lane *lane, int worker, uint64_t version)
@@ -98,7 +84,7 @@ static void cross(struct model *model, struct flight *flight, struct lane *lane,
         timetable_set(&model->next, thing(worker, arrives), flight->at[flight->crossing % TRANSIT]);
     flight->crossing++;
     lane_end(lane, worker);
-    if (crosses(flight))
+    if (flight_crosses(flight))
         lane_begin(lane, worker);
 }
 
@@ -116,7 +102,7 @@ static void serve(struct model *model, int worker)
 {
     struct peer *client = &model->clients[worker];
     const struct server_policy *policy = model->policy;
-    if (!client->owed || crosses(&client->down) || full(&client->down) ||
+    if (!client->owed || flight_crosses(&client->down) || flight_full(&client->down) ||
         (policy->may_go_on && !policy->may_go_on(model->setup, client->done, model->least)))
         return;
     client->owed = client->waits = false;
@@ -143,7 +129,7 @@ static void update(struct model *model)
     for (int i = 0; i < model->counted_count; i++) {
         struct peer *contributor = &model->clients[model->counted[i]];
         contributor->owed |= contributor->waits;
-        contributor->counted = false;
+        contributor->counted = model->clients[model->counted[i] / model->group].covered = false;
     }
     for (int worker = 0; model->interrupts && worker < model->setup->workers; worker++)
         model->clients[worker].owed = true;
@@ -186,8 +172,11 @@ static void work_on(struct model *model)
     if (used) {
         if (!client->counted)
             model->counted[model->counted_count++] = gradient.worker;
-        client->counted = true;
-        if (++model->collected == model->quota)
+        bool *covered = &model->clients[gradient.worker / model->group].covered;
+        const bool counts = model->group == 1 || !*covered;
+        client->counted = *covered = true;
+        model->collected += counts;
+        if (model->collected == model->quota)
             update(model);
     }
     if (model->least != least)
@@ -204,7 +193,7 @@ static void compute(struct model *model, int worker)
     double ready_at = model->now;
     for (int i = 0; i < model->steps; i++) {
         double drawn = compute_time_draw(model->setup->compute_time, SEED, (uint32_t)worker, client->step++);
-        ready_at += predict_ready_ns(model->setup, worker, drawn);
+        ready_at += model->load * predict_ready_ns(model->setup, worker, drawn);
     }
     timetable_set(&model->next, thing(worker, READY), ready_at);
 }
@@ -212,7 +201,7 @@ static void compute(struct model *model, int worker)
 static void compute_if_room(struct model *model, int worker)
 {
     struct peer *client = &model->clients[worker];
-    client->starved = client->up.end - client->up.crossing >= model->uncrossed_most || full(&client->up);
+    client->starved = client->up.end - client->up.crossing >= model->uncrossed_most || flight_full(&client->up);
     if (!client->starved)
         compute(model, worker);
 }
@@ -361,6 +350,8 @@ static bool begin(struct model *model, const struct server_simulation *spec)
                             .policy = spec->policy,
                             .steps = spec->steps,
                             .quota = spec->quota,
+                            .load = spec->policy->coded ? server_coding_load(setup) : 1,
+                            .group = spec->policy->coded ? server_coding_group(setup) : 1,
                             .at_least = setup->workers,
                             .uncrossed_most = GRADIENT_BUFFERS + (unsigned)fmin(waiting, TRANSIT),
                             .interrupts = spec->policy->interrupts && spec->policy->interrupts(setup)};

@@ -15,7 +15,7 @@ static uint32_t world_compute(struct node *node, const struct task *task)
     struct memory_node *worker = memory_node(node);
     struct memory_world *world = worker->world;
     assert_null(worker->model_copy);
-    assert_int_equal(task->kind, TASK_GRADIENT);
+    assert_true(task->kind == TASK_GRADIENT || (task->kind == TASK_GRADIENT_PARTITIONS && task->partition_count > 0));
     size_t bytes = node->setup->parameter_count * sizeof(float);
     worker->task = *task;
     worker->generation++;
@@ -40,6 +40,24 @@ static void world_cancel(struct node *node, uint32_t generation)
     worker->model_copy = NULL;
 }
 
+/* A gradient, or the sum of those of the task's partitions in their order. */
+static void write_gradient(struct memory_world *world, const struct node *node, const struct task *task)
+{
+    const struct memory_world_settings *settings = &world->settings;
+    const size_t count = node->setup->parameter_count;
+    const int *partitions = task->kind == TASK_GRADIENT_PARTITIONS ? task->partitions : &node->role_index;
+    const int partition_count = task->kind == TASK_GRADIENT_PARTITIONS ? task->partition_count : 1;
+    settings->gradient(settings->context, partitions[0], task->step, task->model, task->gradient);
+    float *other = partition_count > 1 ? malloc(count * sizeof(*other)) : NULL;
+    for (int i = 1; i < partition_count; i++) {
+        assert_non_null(other);
+        settings->gradient(settings->context, partitions[i], task->step, task->model, other);
+        for (size_t k = 0; k < count; k++)
+            task->gradient[k] += other[k];
+    }
+    free(other);
+}
+
 void memory_world_end_task(struct memory_world *world, int index, uint32_t generation)
 {
     struct memory_node *worker = &world->nodes[index];
@@ -49,8 +67,7 @@ void memory_world_end_task(struct memory_world *world, int index, uint32_t gener
         return;
     if (worker->task.model && memcmp(worker->model_copy, worker->task.model, count * sizeof(float)) != 0)
         fail_msg("node %d changed its model while a gradient was computed at it", index);
-    world->settings.gradient(world->settings.context, node->role_index, worker->task.step, worker->task.model,
-                             worker->task.gradient);
+    write_gradient(world, node, &worker->task);
     free(worker->model_copy);
     worker->model_copy = NULL;
     struct task_result result = {
