@@ -188,6 +188,14 @@ static void look_at_stolen_time(const struct fidelity_evidence *evidence, struct
              100 * evidence->stolen_share);
 }
 
+static void look_at_suspension(const struct fidelity_evidence *evidence, struct finding *finding)
+{
+    char time[UNITS_TEXT_BYTES];
+    finding->value = (double)evidence->suspended_ns;
+    snprintf(finding->text, sizeof(finding->text), "the host was suspended for %s while rounds ran",
+             units_show_time(time, sizeof(time), finding->value));
+}
+
 /* What the network dropped, or had no room for, was asked for. */
 static void look_at_traffic(const struct fidelity_evidence *evidence, struct finding *finding)
 {
@@ -270,6 +278,7 @@ static const struct doubt {
     {"segments that TCP sent again, of the messages sent, where no loss, jitter, change or full queue is the cause", 0.01, NEVER,
      UNIT_SHARE, look_at_retransmissions},
     {"processors' time that a hypervisor took during the rounds", 0.05, NEVER, UNIT_SHARE, look_at_stolen_time},
+    {"time for which the host was suspended during the rounds", 0, 0, UNIT_TIME, look_at_suspension},
     {"packets of a flow of cross traffic that were never sent, since the host was too late for them, of those due", 0.01, NEVER,
      UNIT_SHARE, look_at_traffic},
     {"spans that did not fit their memory", 0, NEVER, UNIT_COUNT, look_at_spans},

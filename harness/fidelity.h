@@ -27,6 +27,7 @@ struct fidelity_evidence {
     const struct traffic_flow *flows;   /* cross traffic, with its counters */
     const struct traffic_counters *traffic;
     int flow_count;
+    int64_t suspended_ns;                  /* the host was, during the rounds */
     double stolen_share;                   /* of all processors' time during the rounds, taken by a hypervisor; NAN: unknown */
     const struct capture_result *captures; /* capture_count of them */
     int capture_count;

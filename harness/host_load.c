@@ -1,4 +1,4 @@
-/* host_load.c: /proc/stat and /proc/pressure/cpu; see host_load.h. */
+/* host_load.c: /proc/stat, /proc/pressure/cpu, /proc/vmstat and the clocks; see host_load.h. */
 #include "harness/host_load.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static void read_pressure(struct host_load *load)
 
 struct host_load host_load_now(void)
 {
-    struct host_load load = {.at_ns = clock_now_ns()};
+    struct host_load load = {.suspended_ns = clock_suspended_ns(), .wall_ns = clock_wall_ns(), .at_ns = clock_now_ns()};
     read_ticks(&load);
     read_pressure(&load);
     return load;
@@ -67,4 +67,39 @@ struct processor_load host_load_between(const struct host_load *before, const st
         .pressure_some_share = pressure_share(before->pressure_some_us, after->pressure_some_us, time_ns),
         .pressure_full_share = pressure_share(before->pressure_full_us, after->pressure_full_us, time_ns),
     };
+}
+
+/* The two clocks are read one after the other, and either may be late by a preemption. */
+static const int64_t CLOCKS_APART_NS = NS_PER_MS, STEP_LEAST_NS = 100 * NS_PER_MS;
+static const double STEERED_SHARE = 1e-3;
+
+int64_t host_load_suspended_ns(const struct host_load *before, const struct host_load *after)
+{
+    const int64_t suspended_ns = after->suspended_ns - before->suspended_ns;
+    return suspended_ns > CLOCKS_APART_NS ? suspended_ns : 0;
+}
+
+int64_t host_load_clock_step_ns(const struct host_load *before, const struct host_load *after)
+{
+    const int64_t time_ns = after->at_ns - before->at_ns + host_load_suspended_ns(before, after);
+    const int64_t step_ns = after->wall_ns - before->wall_ns - time_ns;
+    const bool counts = step_ns >= STEP_LEAST_NS || step_ns <= -STEP_LEAST_NS;
+    return counts && fabs((double)step_ns) > STEERED_SHARE * (double)time_ns ? step_ns : 0;
+}
+
+int64_t host_load_memory_kills_in(const char *text)
+{
+    static const char key[] = "\noom_kill ";
+    const char *found = strstr(text, key);
+    int64_t count;
+    return found && sscanf(found + strlen(key), "%" SCNd64, &count) == 1 ? count : -1;
+}
+
+int64_t host_load_memory_kills(void)
+{
+    char text[16384]; /* twice what it is */
+    cleanup(close_file) FILE *file = fopen("/proc/vmstat", "re");
+    size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    text[length] = 0;
+    return host_load_memory_kills_in(text);
 }

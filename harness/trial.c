@@ -4,6 +4,7 @@
  * a mark. And the fabric is taken down before anything is written: the store's work never overlaps a measured round. */
 #include "harness/trial.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/loop.h"
+#include "base/units.h"
 #include "harness/message_sizes.h"
 #include "harness/trial_internal.h"
 #include "results/statistics.h"
@@ -219,6 +221,7 @@ static void trial_weigh(struct trial *trial, const struct trial_found *found, co
     if (!trial->driver->virtual_clock) {
         trial->load = host_load_between(&trial->load_before, &trial->load_after);
         trial->end.load = &trial->load;
+        evidence->suspended_ns = host_load_suspended_ns(&trial->load_before, &trial->load_after);
     }
     evidence->stolen_share = trial->driver->virtual_clock ? NAN : trial->load.stolen_share;
     char reason[FIDELITY_REASON_BYTES];
@@ -243,6 +246,31 @@ static void trial_take_down(struct trial *trial)
     trial->end.teardown_ns = clock_now_ns() - begin_ns;
 }
 
+/* A process that ends by SIGKILL tells nobody why: the kernel's count may. */
+static void explain_failure(const struct trial *trial, struct trial_outcome *outcome)
+{
+    const int64_t kills = trial->memory_kills_before < 0 ? 0 : host_load_memory_kills() - trial->memory_kills_before;
+    const size_t length = strlen(outcome->reason);
+    if (kills > 0 && outcome->status == TRIAL_FAILED)
+        snprintf(outcome->reason + length, sizeof(outcome->reason) - length,
+                 "; meanwhile memory ran out and the kernel ended %" PRId64
+                 " process%s for that: give the host, or the control group "
+                 "that it runs in, more memory, or the campaign fewer workers or a smaller model",
+                 kills, kills == 1 ? "" : "es");
+}
+
+/* Spans and rounds count on a clock that nobody can set; when trials began is of the wall clock. */
+static int tell_of_clock(const struct trial *trial, struct err *err)
+{
+    const int64_t step_ns = trial->end.load ? host_load_clock_step_ns(&trial->load_before, &trial->load_after) : 0;
+    char text[160], time[UNITS_TEXT_BYTES];
+    if (step_ns == 0)
+        return 0;
+    snprintf(text, sizeof(text), "the wall clock was set %s by %s while rounds ran; their times do not depend on it",
+             step_ns > 0 ? "forward" : "back", units_show_time(time, sizeof(time), fabs((double)step_ns)));
+    return store_event(trial->context->store, trial->context->campaign_id, trial->id, "clock", text, err);
+}
+
 static const struct trial_driver *driver_of(const struct settings *settings)
 {
     if (settings->world == WORLD_VIRTUAL)
@@ -258,6 +286,7 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
                                                .plan = plan,
                                                .engine = engine,
                                                .driver = driver_of(&cell->settings),
+                                               .memory_kills_before = host_load_memory_kills(),
                                                .arena = arena_new()};
     *outcome = (struct trial_outcome){.status = TRIAL_FINISHED, .round_median_ns = NAN, .round_mean_ns = NAN};
 
@@ -294,6 +323,7 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
     if (result < 0) {
         outcome->status = failure.kind == ERR_INTERRUPTED ? TRIAL_INTERRUPTED : TRIAL_FAILED;
         snprintf(outcome->reason, sizeof(outcome->reason), "%s", failure.text);
+        explain_failure(&trial, outcome);
         trial.end.reason = outcome->reason;
     }
     outcome->predicted = trial.predicted[0];
@@ -301,6 +331,8 @@ int trial_run(const struct trial_context *context, const struct cell *cell, cons
     trial.end.status = outcome->status;
     if (context->store && trial.id > 0) {
         result = store_trial_end(context->store, trial.id, &trial.end, err);
+        if (result == 0)
+            result = tell_of_clock(&trial, err);
         if (result < 0)
             return result;
     }

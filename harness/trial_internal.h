@@ -50,6 +50,7 @@ struct trial {
     struct link_counters *counters;
     bool counters_read;
     struct host_load load_before, load_after;
+    int64_t memory_kills_before;
     struct processor_load load;
     struct fidelity_evidence evidence; /* parts add what they know in conclude() */
     struct trial_end end;

@@ -22,6 +22,12 @@ int64_t clock_wall_ns(void)
     return read_clock(CLOCK_REALTIME);
 }
 
+int64_t clock_suspended_ns(void)
+{
+    int64_t now_ns = read_clock(CLOCK_MONOTONIC);
+    return read_clock(CLOCK_BOOTTIME) - now_ns;
+}
+
 void clock_sleep_until(int64_t ns)
 {
     if (ns <= 0)

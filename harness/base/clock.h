@@ -11,6 +11,7 @@
 
 int64_t clock_now_ns(void);                 /* CLOCK_MONOTONIC */
 int64_t clock_wall_ns(void);                /* CLOCK_REALTIME, since 1970 */
+int64_t clock_suspended_ns(void);           /* for how long since boot the host was suspended: CLOCK_MONOTONIC stood still */
 void clock_sleep_until(int64_t ns);         /* absolute, CLOCK_MONOTONIC; resumes after signals */
 void clock_sort(int64_t *ns, size_t count); /* ascending */
 

@@ -267,6 +267,15 @@ static void stolen_time_degrades(void **state)
     assert_verdict(&evidence, FIDELITY_DEGRADED, "the hypervisor took 12 % of the processors' time");
 }
 
+static void suspension_voids(void **state)
+{
+    (void)state;
+    struct evidence evidence;
+    good_evidence(&evidence);
+    evidence.all.suspended_ns = 90 * NS_PER_S;
+    assert_verdict(&evidence, FIDELITY_VOID, "the host was suspended for 90 s while rounds ran");
+}
+
 static void captures_that_miss_packets_degrade(void **state)
 {
     (void)state;
@@ -412,6 +421,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(waiting_for_a_processor_degrades_and_voids),
         cmocka_unit_test(sending_again_without_a_cause_degrades),
         cmocka_unit_test(stolen_time_degrades),
+        cmocka_unit_test(suspension_voids),
         cmocka_unit_test(limited_nodes_wait_as_asked),
         cmocka_unit_test(late_cross_traffic_degrades),
         cmocka_unit_test(unread_counters_degrade),

@@ -14,7 +14,7 @@
 static void shares_of_the_time_between(void **state)
 {
     (void)state;
-    const struct host_load before = {NS_PER_S, 40, 1000, 5000000, 0}, after = {3 * NS_PER_S, 65, 1100, 5500000, 20000};
+    const struct host_load before = {NS_PER_S, 40, 1000, 5000000, 0, 0, 0}, after = {3 * NS_PER_S, 65, 1100, 5500000, 20000, 0, 0};
     struct processor_load load = host_load_between(&before, &after);
     assert_float_equal(load.stolen_share, 0.25, 0);
     assert_float_equal(load.pressure_some_share, 0.25, 1e-12);
@@ -29,7 +29,7 @@ static void shares_of_the_time_between(void **state)
 static void what_is_not_known_is_not_a_number(void **state)
 {
     (void)state;
-    const struct host_load before = {NS_PER_S, 0, 0, -1, -1}, after = {2 * NS_PER_S, 0, 0, -1, -1};
+    const struct host_load before = {NS_PER_S, 0, 0, -1, -1, 0, 0}, after = {2 * NS_PER_S, 0, 0, -1, -1, 0, 0};
     struct processor_load load = host_load_between(&before, &after);
     assert_true(isnan(load.stolen_share) && isnan(load.pressure_some_share) && isnan(load.pressure_full_share));
 }
@@ -47,6 +47,38 @@ static void pressure_is_read_line_by_line(void **state)
     assert_int_equal(host_load_pressure_us("some total=x\n", "some "), -1);
 }
 
+static void suspension_and_clock(void **state)
+{
+    (void)state;
+    const struct host_load before = {.at_ns = 5 * NS_PER_S, .suspended_ns = NS_PER_S, .wall_ns = 1000 * NS_PER_S};
+    struct host_load after = before;
+    after.at_ns += 10 * NS_PER_S;
+    after.wall_ns += 10 * NS_PER_S;
+    assert_int_equal(host_load_suspended_ns(&before, &after), 0);
+    assert_int_equal(host_load_clock_step_ns(&before, &after), 0);
+    after.suspended_ns += NS_PER_S / 2000; /* clocks are read one after the other */
+    assert_int_equal(host_load_suspended_ns(&before, &after), 0);
+    after.suspended_ns = before.suspended_ns + 3 * NS_PER_S; /* the wall clock goes on while it sleeps */
+    after.wall_ns += 3 * NS_PER_S;
+    assert_int_equal(host_load_suspended_ns(&before, &after), 3 * NS_PER_S);
+    assert_int_equal(host_load_clock_step_ns(&before, &after), 0);
+    after.wall_ns -= 3600 * NS_PER_S;
+    assert_int_equal(host_load_clock_step_ns(&before, &after), -3600 * NS_PER_S);
+    struct host_load slow = before; /* an hour of a clock that is steered by 500 parts in a million is no step */
+    slow.at_ns += 3600 * NS_PER_S;
+    slow.wall_ns += 3600 * NS_PER_S + 1800 * NS_PER_MS;
+    assert_int_equal(host_load_clock_step_ns(&before, &slow), 0);
+}
+
+static void memory_that_ran_out(void **state)
+{
+    (void)state;
+    assert_int_equal(host_load_memory_kills_in("pgfault 9\noom_kill 3\nnuma_hit 1\n"), 3);
+    assert_int_equal(host_load_memory_kills_in("pgfault 9\n"), -1);
+    assert_int_equal(host_load_memory_kills_in(""), -1);
+    assert_true(host_load_memory_kills() >= 0);
+}
+
 static void this_host_counts(void **state)
 {
     (void)state;
@@ -58,10 +90,9 @@ static void this_host_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_the_time_between),
-        cmocka_unit_test(what_is_not_known_is_not_a_number),
-        cmocka_unit_test(pressure_is_read_line_by_line),
-        cmocka_unit_test(this_host_counts),
+        cmocka_unit_test(shares_of_the_time_between),    cmocka_unit_test(what_is_not_known_is_not_a_number),
+        cmocka_unit_test(pressure_is_read_line_by_line), cmocka_unit_test(suspension_and_clock),
+        cmocka_unit_test(memory_that_ran_out),           cmocka_unit_test(this_host_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
