@@ -205,6 +205,8 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
         row->values[i] = control->values[i].value;
     row->matrix_count = model_matrices_of(&setup->workload, row->matrices);
     row->learning_rate = control->learning_rate;
+    row->decay_factor = control->decay_factor;
+    row->decay_every = (int)control->decay_every;
     row->batch = (int)control->batch;
     row->rounds = (int)control->rounds;
     row->values_carried = control->gradients != GRADIENTS_NONE;

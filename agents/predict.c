@@ -31,7 +31,7 @@
 enum { SIMULATION_SEED = 2009, SIMULATED_DRAWS = 160000, SIMULATED_ROUNDS_MAX = 20000, SIMULATED_ROUNDS_MIN = 100 };
 /* Rounds that are followed, and all their messages. */
 enum { STAGGERED_WARM = 4, STAGGERED_ROUNDS_CONSTANT = 4, STAGGERED_ROUNDS_MIN = 8, STAGGERED_ROUNDS_MAX = 4000 };
-enum { STAGGERED_MESSAGES = 20000, STAGGERED_MESSAGES_MAX = 170000 };
+enum { STAGGERED_MESSAGES = 20000, STAGGERED_MESSAGES_MAX = 170000, STAGGERED_DRAWS_MAX = 4000000 };
 
 bool predict_begin(const struct scheme_setup *setup, struct prediction *prediction)
 {
@@ -95,6 +95,14 @@ double predict_ready_ns(const struct scheme_setup *setup, int worker, double dra
     return fmax(drawn_ns * factor, setup->gradient_ns);
 }
 
+double predict_steps_ns(const struct scheme_setup *setup, int worker, int steps, struct rng *rng)
+{
+    double sum_ns = 0;
+    for (int step = 0; step < steps; step++)
+        sum_ns += predict_ready_ns(setup, worker, compute_time_sample(setup->compute_time, rng));
+    return sum_ns;
+}
+
 double predict_slowest_ns(const struct scheme_setup *setup)
 {
     if (setup->compute_time->kind == DISTRIBUTION_MEASURED) {
@@ -153,7 +161,7 @@ static double messages_of(const struct allreduce_algorithm *algorithm, const str
 }
 
 double predict_staggered_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
-                            const struct allreduce_shape *shape, double together_ns)
+                            const struct allreduce_shape *shape, int steps, double together_ns)
 {
     enum { WARM, WHOLE, NETWORKS };
     const int size = shape->size;
@@ -162,7 +170,8 @@ double predict_staggered_ns(const struct scheme_setup *setup, const struct allre
     const int warm = STAGGERED_WARM, most = constant ? STAGGERED_ROUNDS_CONSTANT : STAGGERED_ROUNDS_MAX;
     if (size == 1 || messages * STAGGERED_ROUNDS_MIN > STAGGERED_MESSAGES_MAX)
         return together_ns;
-    const int rounds = warm + (int)fmin(fmax(STAGGERED_MESSAGES / messages, STAGGERED_ROUNDS_MIN), most);
+    const double affordable = fmin(STAGGERED_MESSAGES / messages, STAGGERED_DRAWS_MAX / ((double)size * steps));
+    const int rounds = warm + (int)fmin(fmax(affordable, STAGGERED_ROUNDS_MIN), most);
     cleanup(free_pointer) double *compute_ns = calloc((size_t)rounds * (size_t)size, sizeof(*compute_ns));
     if (!compute_ns)
         return together_ns;
@@ -171,7 +180,7 @@ double predict_staggered_ns(const struct scheme_setup *setup, const struct allre
     for (int round = 0; round < rounds; round++) {
         double slowest = 0;
         for (int worker = 0; worker < size; worker++) {
-            double ready = predict_ready_ns(setup, worker, compute_time_sample(setup->compute_time, &rng));
+            double ready = predict_steps_ns(setup, worker, steps, &rng);
             compute_ns[round * size + worker] = ready;
             slowest = fmax(slowest, ready);
         }

@@ -7,6 +7,7 @@
 
 #include "agents/collectives/allreduce.h"
 #include "agents/scheme.h"
+#include "base/rng.h"
 
 /* Clears the prediction; false, with the reason written, where the compute time has no mean. */
 bool predict_begin(const struct scheme_setup *setup, struct prediction *prediction);
@@ -18,11 +19,13 @@ double predict_ready_ns(const struct scheme_setup *setup, int worker, double dra
 /* E[max(X, c)_{P:P}]: when the slowest worker's gradient is ready. */
 double predict_slowest_ns(const struct scheme_setup *setup);
 
-/* One all-reduce after the other, each worker beginning with its gradient, which it computes from its own end of the one before on:
- * mean time of a round less that of the slowest gradient, by a seeded simulation. together_ns, the time if all begin together,
- * where compute times do not vary, or for too many workers to follow. */
+/* One all-reduce after the other, each worker beginning with its gradients, `steps` of them, which it computes from its own end of
+ * the one before on: mean time from one all-reduce to the next less that of the slowest worker's gradients, by a seeded simulation.
+ * together_ns, the time if all begin together, where compute times do not vary, or for too many workers to follow. */
 double predict_staggered_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
-                            const struct allreduce_shape *shape, double together_ns);
+                            const struct allreduce_shape *shape, int steps, double together_ns);
+/* The time of so many gradients of this worker's, one after the other, as drawn. */
+double predict_steps_ns(const struct scheme_setup *setup, int worker, int steps, struct rng *rng);
 /* One all-reduce among the workers, node i being rank i, that all begin together: fills the parts but compute, returns their
  * sum. */
 double predict_allreduce_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,

@@ -58,6 +58,8 @@ struct scheme_setup {
     struct model_matrix matrices[MODEL_MATRICES_MAX];
     int matrix_count;
     double learning_rate;
+    double decay_factor; /* of the learning rate, every `decay_every` steps; 0: never */
+    int decay_every;
     int batch;
     int rounds;          /* warm-up included, of one message size; a synchronous scheme stops by itself after this many */
     bool values_carried; /* false: gradients: none */
@@ -147,6 +149,8 @@ int scheme_round_node(const struct scheme *scheme, int workers);
 uint32_t scheme_samples(const struct scheme_setup *setup, int worker);
 bool scheme_talks(const struct scheme_setup *setup, int node, int peer);
 bool scheme_approximates(const struct scheme_setup *setup);
+/* The learning rate that node_update() of this step takes. */
+double scheme_rate(const struct scheme_setup *setup, uint64_t step);
 double scheme_amplification(const struct scheme_setup *setup);
 
 #endif

@@ -2,6 +2,7 @@
  * and a line here. */
 #include <string.h>
 
+#include "agents/optimiser.h"
 #include "agents/schemes/schemes.h"
 
 static const struct scheme *const schemes[] = {
@@ -24,6 +25,11 @@ static const struct scheme *const schemes[] = {
     &scheme_direct,
     &scheme_naive,
     &scheme_allreduce_auto,
+    &scheme_local_sgd,
+    &scheme_adacomm,
+    &scheme_slowmo,
+    &scheme_local_adaalter,
+    &scheme_overlap_local_sgd,
     &scheme_d_psgd,
     &scheme_gradient_coding,
 };
@@ -73,6 +79,11 @@ bool scheme_approximates(const struct scheme_setup *setup)
     return setup->scheme->approximates && setup->scheme->approximates(setup);
 }
 
+double scheme_rate(const struct scheme_setup *setup, uint64_t step)
+{
+    const struct optimiser_settings settings = {
+        .learning_rate = setup->learning_rate, .decay_factor = setup->decay_factor, .decay_every = setup->decay_every};
+    return optimiser_rate(&settings, step);
 double scheme_amplification(const struct scheme_setup *setup)
 {
     return setup->scheme->amplification ? setup->scheme->amplification(setup) : 1;

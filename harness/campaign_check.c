@@ -305,6 +305,8 @@ static int check_topology_and_scheme(const struct cell_check *check)
         .servers = scheme_servers(scheme, settings->workers, settings->scheme.values),
         .parameter_count = model_parameter_count_of(&settings->workload),
         .learning_rate = settings->workload.learning_rate,
+        .decay_factor = settings->workload.decay_factor,
+        .decay_every = settings->workload.decay_every,
         .batch = settings->workload.batch,
         .rounds = settings->warmup_rounds + settings->workload.rounds,
         .values_carried = settings->workload.gradients == GRADIENTS_REAL,

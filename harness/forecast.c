@@ -132,6 +132,8 @@ void forecast_setup(const struct cell *cell, const struct topology *topology, co
         .nodes = topology->host_count,
         .parameter_count = scheme ? model_parameter_count_of(&settings->workload) : 0,
         .learning_rate = settings->workload.learning_rate,
+        .decay_factor = settings->workload.decay_factor,
+        .decay_every = settings->workload.decay_every,
         .batch = settings->workload.batch,
         .rounds = settings->workload.rounds + settings->warmup_rounds,
         .values_carried = settings->workload.gradients == GRADIENTS_REAL,

@@ -43,6 +43,7 @@ struct allreduce_spec {
     uint16_t channel;
     int rank;
     const int *members; /* [size]: node indexes in the order of ranks; must live as long as the all-reduce */
+    bool background;    /* the node does other work meanwhile: that its neighbours are heard late is no wait */
     void *context;
     void (*segment_ready)(struct node *node, void *context, size_t first, size_t count); /* may be NULL */
     void (*done)(struct node *node, void *context); /* may open and contribute to the next one */

@@ -261,7 +261,7 @@ static void contribute(struct allreduce *allreduce, const float *input)
         send_ready(ring);
         reduce_arrived(ring);
         /* Where a segment is just coming in, the rank does not wait for its neighbour. */
-        if (ring->reduced < ring->positions && ring->landing == ring->arrived)
+        if (ring->reduced < ring->positions && ring->landing == ring->arrived && !ring->base.spec.background)
             ring->wait_begin_ns = node_now(node);
     }
     finish_if_done(ring);

@@ -299,7 +299,7 @@ void schedule_contribute(struct allreduce *allreduce, const float *input)
         node_copy(allreduce->node, scheduled->output, input, allreduce->spec.shape.count);
         if (allreduce->spec.segment_ready)
             allreduce->spec.segment_ready(allreduce->node, allreduce->spec.context, 0, allreduce->spec.shape.count);
-    } else {
+    } else if (!allreduce->spec.background) {
         scheduled->wait_begin_ns = node_now(allreduce->node);
     }
     work(scheduled);

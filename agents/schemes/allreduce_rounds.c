@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "agents/predict.h"
+#include "agents/schemes/allreduce_choice.h"
 #include "base/err.h"
 
 enum { CHANNEL_FIRST = 1 }; /* of bucket 0; the others follow */
@@ -78,7 +79,7 @@ const struct allreduce_algorithm *allreduce_rounds_algorithm(const struct scheme
     const struct compressor *compressor = compression_of(setup).compressor;
     *shape = (struct allreduce_shape){.size = setup->workers, .count = bucket_range(setup, 0).count}; /* none is larger */
     if (!algorithm && !(compressor && !compressor->factors)) { /* else there is nothing to choose */
-        struct allreduce_choice choice = allreduce_auto_choice(setup);
+        struct allreduce_choice choice = allreduce_choice_of(setup, setup->parameter_count, allreduce_rounds_compressed);
         shape->segment_bytes = choice.segment_bytes;
         algorithm = choice.algorithm;
     } else if (algorithm && algorithm->parameter == ALLREDUCE_SEGMENT) {
@@ -343,7 +344,7 @@ static bool predict_buckets(const struct scheme_setup *setup, const struct allre
     if (isnan(whole_ns))
         return false;
     if (buckets == 1 && !shape.carrier && whole_ns > 0) { /* who has the result early begins early with the next gradient */
-        const double factor = predict_staggered_ns(setup, algorithm, &shape, whole_ns) / whole_ns;
+        const double factor = predict_staggered_ns(setup, algorithm, &shape, 1, whole_ns) / whole_ns;
         one.bandwidth_ns *= factor;
         one.reduce_ns *= factor;
         one.latency_ns *= factor;

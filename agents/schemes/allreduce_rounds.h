@@ -56,17 +56,10 @@ enum allreduce_common {
         .help = "bytes sent at once, a part of a chunk; 0: two segments a chunk or more, each of 4 KiB to 1 MiB"                   \
     }
 
-struct allreduce_choice {
-    const struct allreduce_algorithm *algorithm;
-    uint32_t index; /* in the table of allreduce.h */
-    uint32_t segment_bytes;
-};
 /* The algorithm that takes the place of the given one where gradients are compressed; `shape` learns how. */
 const struct allreduce_algorithm *allreduce_rounds_compressed(const struct scheme_setup *setup,
                                                               const struct allreduce_algorithm *algorithm,
                                                               struct allreduce_shape *shape);
-/* What allreduce-auto takes: as prepared, or, where nothing is, worked out anew. */
-struct allreduce_choice allreduce_auto_choice(const struct scheme_setup *setup);
 
 /* The algorithm, and what its messages are decided by; with compression the one that carries it. */
 const struct allreduce_algorithm *allreduce_rounds_algorithm(const struct scheme_setup *setup, struct allreduce_shape *shape);

@@ -24,6 +24,11 @@ extern const struct scheme scheme_hierarchical;
 extern const struct scheme scheme_direct;
 extern const struct scheme scheme_naive;
 extern const struct scheme scheme_allreduce_auto;
+extern const struct scheme scheme_local_sgd;
+extern const struct scheme scheme_adacomm;
+extern const struct scheme scheme_slowmo;
+extern const struct scheme scheme_local_adaalter;
+extern const struct scheme scheme_overlap_local_sgd;
 extern const struct scheme scheme_d_psgd;
 extern const struct scheme scheme_gradient_coding;
 
