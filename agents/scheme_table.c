@@ -84,6 +84,8 @@ double scheme_rate(const struct scheme_setup *setup, uint64_t step)
     const struct optimiser_settings settings = {
         .learning_rate = setup->learning_rate, .decay_factor = setup->decay_factor, .decay_every = setup->decay_every};
     return optimiser_rate(&settings, step);
+}
+
 double scheme_amplification(const struct scheme_setup *setup)
 {
     return setup->scheme->amplification ? setup->scheme->amplification(setup) : 1;
