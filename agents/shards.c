@@ -1,23 +1,24 @@
 /* shards.c: deals the training samples out to workers; see shards.h.
  *
- * Theory of operation. The trial's seed permutes all samples. Sizes are fixed first: equal, they differ by at most one; unequal, each
- * worker has `least` and the rest is divided by a draw from a symmetric Dirichlet distribution with concentration size_alpha. Then
- * workers take one sample each in turn until each has its number.
+ * Theory of operation. The trial's seed permutes all samples. Sizes are fixed first: equal, they differ by at most one; unequal,
+ * each worker has `least` and the rest is divided by a draw from a symmetric Dirichlet distribution with concentration size_alpha.
+ * Then workers take one sample each in turn until each has its number.
  *
  * iid: the next one of the permutation, whatever its label is.
- * dirichlet: worker w draws a distribution q_w over the c labels once, Dirichlet(alpha, ..., alpha), and at each turn a label from it
- * among those that are left; it takes the next sample of that label. So sizes are kept whatever alpha is, and no shard is empty. A
- * label that has run out leaves the others in proportion: the last turns are a little more alike than the first.
+ * dirichlet: worker w draws a distribution q_w over the c labels once, Dirichlet(alpha, ..., alpha), and at each turn a label from
+ * it among those that are left; it takes the next sample of that label. So sizes are kept whatever alpha is, and no shard is empty.
+ * A label that has run out leaves the others in proportion: the last turns are a little more alike than the first.
  *
  * Source of the skew: T.-M. H. Hsu, H. Qi, M. Brown, "Measuring the effects of non-identical data distribution for federated visual
- * classification", 2019. There the concentration is alpha times the labels' shares, here alpha for each label: theirs is c times ours.
+ * classification", 2019. There the concentration is alpha times the labels' shares, here alpha for each label: theirs is c times
+ * ours.
  *
  * A Dirichlet draw is c gamma draws over their sum. With small alpha these are below what a double holds (half of the draws with
  * alpha 0.001 are below 1e-301): logarithms are kept, and the largest is taken as 1. Then the smallest alpha gives each worker one
  * label, until that has run out.
  *
- * Example, 6 samples with labels 0 0 0 1 1 1, two workers, alpha near 0, q_0 = (1, 0), q_1 = (0, 1): 000 and 111. With q_1 = (1, 0),
- * too, both take zeros in turn, 0 0 and 0, until there are none; then the rest. */
+ * Example, 6 samples with labels 0 0 0 1 1 1, two workers, alpha near 0, q_0 = (1, 0), q_1 = (0, 1): 000 and 111. With q_1 = (1,
+ * 0), too, both take zeros in turn, 0 0 and 0, until there are none; then the rest. */
 #include "agents/shards.h"
 
 #include <assert.h>

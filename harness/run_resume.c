@@ -1,5 +1,5 @@
-/* run_resume.c: `laggard run --resume`: goes on with the database's last campaign of this name. Trials that finished stay; all others
- * run, in the order of the plan. What has changed since then is refused, with a sentence that says what. */
+/* run_resume.c: `laggard run --resume`: goes on with the database's last campaign of this name. Trials that finished stay; all
+ * others run, in the order of the plan. What has changed since then is refused, with a sentence that says what. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

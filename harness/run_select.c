@@ -1,5 +1,5 @@
-/* run_select.c: which of the campaign's trials a `laggard run` does: of the cells that --only and --confirm name, those of its shard
- * that have not finished before. */
+/* run_select.c: which of the campaign's trials a `laggard run` does: of the cells that --only and --confirm name, those of its
+ * shard that have not finished before. */
 #include <stdio.h>
 
 #include "base/arena.h"

@@ -1,5 +1,5 @@
-/* results/store_replace.c: a trial that did not finish gives way to the one that runs in its place: its rows go, and an event of the
- * campaign tells that it was there and what became of it. */
+/* results/store_replace.c: a trial that did not finish gives way to the one that runs in its place: its rows go, and an event of
+ * the campaign tells that it was there and what became of it. */
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
-/* results/stored_campaign.h: a campaign as its database has it, for who is to go on with it: what it was made of, where, and how far
- * it came. */
+/* results/stored_campaign.h: a campaign as its database has it, for who is to go on with it: what it was made of, where, and how
+ * far it came. */
 #ifndef LAGGARD_RESULTS_STORED_CAMPAIGN_H
 #define LAGGARD_RESULTS_STORED_CAMPAIGN_H
 

@@ -1,13 +1,13 @@
-/* agents/mixing/exchange.h: a step of an exchange with neighbours, a sub-machine of a scheme on a channel of its own: each sends its
- * message to its neighbours of this step, and takes theirs.
+/* agents/mixing/exchange.h: a step of an exchange with neighbours, a sub-machine of a scheme on a channel of its own: each sends
+ * its message to its neighbours of this step, and takes theirs.
  *
  *     exchange_begin(e, step, ...)     sends; from now on this step's messages are taken
  *     take(part) ...                   each neighbour's message, and the own place among them, in the order of node indexes
  *     done()                           all were taken, and the next step may begin (also from within)
  *
- * Theory of operation. Messages are taken in the order of nodes, whatever the order in which they come: one that comes before its turn
- * is held. So sums have the same bits in any order of events, and on a complete graph the same bits on every node. Messages of later
- * steps are put off, one at most from each neighbour, since nobody is done with a step before it has the messages of all its
+ * Theory of operation. Messages are taken in the order of nodes, whatever the order in which they come: one that comes before its
+ * turn is held. So sums have the same bits in any order of events, and on a complete graph the same bits on every node. Messages of
+ * later steps are put off, one at most from each neighbour, since nobody is done with a step before it has the messages of all its
  * neighbours of that step. Nothing is taken before all that earlier steps sent has gone: what was sent two steps ago may be
  * overwritten in take(), so that two vectors in turns are enough. Both ends of an edge must have it active in the same steps;
  * steps only grow, and may leave some out.

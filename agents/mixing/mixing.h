@@ -14,8 +14,8 @@
  *
  * Example, a ring of 4: eigenvalues 0, 2, 2, 4; alpha = 1/3; all three weights of a row are 1/3.
  *
- * The controller prepares a blob: a head, and of a file's graph the edges. Where there is none (tests, predictions) the same is worked
- * out anew. A scheme that prepares more puts it behind, from mixing_blob_bytes() on. */
+ * The controller prepares a blob: a head, and of a file's graph the edges. Where there is none (tests, predictions) the same is
+ * worked out anew. A scheme that prepares more puts it behind, from mixing_blob_bytes() on. */
 #ifndef LAGGARD_AGENTS_MIXING_MIXING_H
 #define LAGGARD_AGENTS_MIXING_MIXING_H
 

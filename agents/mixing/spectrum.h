@@ -1,7 +1,7 @@
 /* agents/mixing/spectrum.h: eigenvalues of symmetric matrices, and of the Laplacians of graphs between workers.
  *
- * L = D - A: degrees on the diagonal, -1 for each edge. Its least eigenvalue is 0; the second, lambda_2, is above 0 exactly where the
- * graph holds together. Rings, tori and complete graphs have closed forms:
+ * L = D - A: degrees on the diagonal, -1 for each edge. Its least eigenvalue is 0; the second, lambda_2, is above 0 exactly where
+ * the graph holds together. Rings, tori and complete graphs have closed forms:
  *
  *     ring of n       4 sin^2(pi k / n), k = 0 .. n-1 (n = 2, one edge: 0 and 2)
  *     torus           sums of one of each of its two rings

@@ -1,9 +1,9 @@
 /* agents/schemes/d_psgd.c: `d-psgd`, decentralised parallel SGD: every worker mixes its model with its neighbours' in every round.
  *
- * Source: X. Lian, C. Zhang, H. Zhang, C.-J. Hsieh, W. Zhang, J. Liu, "Can decentralized algorithms outperform centralized algorithms? A
- * case study for decentralized parallel stochastic gradient descent", NIPS 2017, algorithm 1: gradient and weighted average are both
- * of the round's first models, so that one can be computed while the other travels (overlap: true, the default). The rounds:
- * gossip_rounds.c; the weights: agents/mixing/mixing.h. With overlap: false the complete graph gives all-reduce SGD. */
+ * Source: X. Lian, C. Zhang, H. Zhang, C.-J. Hsieh, W. Zhang, J. Liu, "Can decentralized algorithms outperform centralized
+ * algorithms? A case study for decentralized parallel stochastic gradient descent", NIPS 2017, algorithm 1: gradient and weighted
+ * average are both of the round's first models, so that one can be computed while the other travels (overlap: true, the default).
+ * The rounds: gossip_rounds.c; the weights: agents/mixing/mixing.h. With overlap: false the complete graph gives all-reduce SGD. */
 #include "agents/schemes/gossip_rounds.h"
 #include "agents/schemes/schemes.h"
 

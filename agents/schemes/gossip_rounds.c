@@ -5,9 +5,9 @@
  *     overlap: true     x_i <- sum_j W_ij x_j - rate g_i(x_i)       models travel while the gradient is computed
  *     overlap: false    x_i <- sum_j W_ij (x_j - rate g_j(x_j))     the step comes first, and what it made travels
  *
- * where j goes over i itself and its neighbours of this round, in the order of their indexes. Both are in the literature; the rows say
- * which is theirs. The mean of all models goes the same way in both: mean - rate/P sum g_i(x_i). A worker is done with a round when
- * it has its neighbours' vectors and its gradient; it may be as many rounds ahead of another as there are edges between them.
+ * where j goes over i itself and its neighbours of this round, in the order of their indexes. Both are in the literature; the rows
+ * say which is theirs. The mean of all models goes the same way in both: mean - rate/P sum g_i(x_i). A worker is done with a round
+ * when it has its neighbours' vectors and its gradient; it may be as many rounds ahead of another as there are edges between them.
  *
  * Two vectors take turns: one travels, in the other the mixture is made, which travels in the next round.
  *

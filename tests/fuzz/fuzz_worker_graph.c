@@ -1,5 +1,5 @@
-/* fuzz_worker_graph.c: damaged files of worker graphs. Each is refused with a printable sentence at a place, or gives edges that keep
- * every promise of worker_graph_file.h. */
+/* fuzz_worker_graph.c: damaged files of worker graphs. Each is refused with a printable sentence at a place, or gives edges that
+ * keep every promise of worker_graph_file.h. */
 #include "harness/worker_graph_file.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* test_interruption.c: the first signal is kept, the next one kills; each case in a process of its own, as signals are the process's. */
+/* test_interruption.c: the first signal is kept, the next one kills; each case in a process of its own, as signals are the
+ * process's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* test_shards.c: who owns which training samples: every sample once, sizes as asked for, labels the more skewed the smaller alpha. */
+/* test_shards.c: who owns which training samples: every sample once, sizes as asked for, labels the more skewed the smaller alpha.
+ *  */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
