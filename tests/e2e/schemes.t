@@ -67,6 +67,28 @@ sent="SELECT label, node, sent_payload_bytes, count(*) OVER (PARTITION BY trial_
 is "$?$(cat "$SCRATCH/stderr")" 0 "they run in the virtual world"
 is "$(query "$SCRATCH/virtual.db" "$sent" | md5sum)" "$(query "$db" "$sent" | md5sum)" "where nodes send as many bytes, and end with the same bits"
 
+# Local steps: 4 averages in 12 steps with a period of 3, three in the background; adacomm's own by its clock.
+cat > "$SCRATCH/local.yaml" <<Y
+name: local
+topology: {link: {rate: 1gbit}}
+workload: {model: synthetic, size: 100KB, rounds: 12}
+compute: {time: {distribution: exponential, mean: 2ms}}
+matrix: {workers: [2, 3, 5, 8], scheme: [{name: local-sgd, period: 3, algorithm: ring}, {name: adacomm, period: 4, interval: 5ms}, {name: slowmo, period: 3}, {name: local-adaalter, period: 3, algorithm: direct}, {name: overlap-local-sgd, period: 3, algorithm: ring}]}
+Y
+db=$SCRATCH/local.db
+"$LAGGARD" run "$SCRATCH/local.yaml" --db "$db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
+is "$?$(cat "$SCRATCH/stderr")" 0 "20 cells of local steps run"
+is "$(query "$db" "SELECT count(*), sum(status = 'finished') FROM trials")" "20 20" "every one is finished"
+is "$(query "$db" "SELECT sum(check_count = 0), sum(check_failure_count), sum(lost_span_count) FROM node_counter")" "0 0 0" "all workers checked averages; there was memory for every span"
+is "$(query "$db" "SELECT DISTINCT scheme FROM prediction JOIN trial USING (trial_id) JOIN cell USING (cell_id) WHERE basis = 'asked' AND round_ns IS NULL")" adacomm "all but adacomm have a prediction"
+is "$(query "$db" "SELECT scheme, max(sent_payload_bytes), min(sent_payload_bytes) FROM node_counter JOIN trial USING (trial_id) JOIN cell USING (cell_id)
+    WHERE workers = 5 AND scheme IN ('local-sgd', 'local-adaalter', 'overlap-local-sgd') GROUP BY scheme" | tr '\n' ' ')" \
+    "local-adaalter $((4 * 2 * 4 * 40000)) $((4 * 2 * 4 * 40000)) local-sgd $((4 * 2 * 4 * 20000)) $((4 * 2 * 4 * 20000)) overlap-local-sgd $((3 * 2 * 4 * 20000)) $((3 * 2 * 4 * 20000)) " "bytes on the wire by the formulas"
+sent="SELECT label, node, sent_payload_bytes, CASE WHEN scheme <> 'local-adaalter' THEN model_sha256 END FROM node_counter JOIN trial USING (trial_id) JOIN cell USING (cell_id) WHERE scheme <> 'adacomm' AND scheme <> 'slowmo' ORDER BY 1, 2"
+"$LAGGARD" run "$SCRATCH/local.yaml" --world virtual --db "$SCRATCH/virtual.db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
+is "$?$(cat "$SCRATCH/stderr")" 0 "they run in the virtual world"
+is "$(query "$SCRATCH/virtual.db" "$sent" | md5sum)" "$(query "$db" "$sent" | md5sum)" "where nodes send as many bytes, and end with the same bits (of two vectors, the last to be checked is not always the same)"
+
 # Real gradients: the synchronous ones end with the model that one process gets, to rounding; the others learn.
 cat > "$SCRATCH/real.yaml" <<Y
 name: real
@@ -81,6 +103,20 @@ if [ -d /usr/share/dataset/fashion-mnist ] || "$LAGGARD" plan "$SCRATCH/real.yam
     is "$(query "$db" "SELECT count(DISTINCT round(loss, 4)) FROM evaluation JOIN trial USING (trial_id) JOIN cell USING (cell_id)
         WHERE round = 60 AND scheme NOT IN ('async', 'ssp', 'easgd', 'k-async', 'k-batch-async', 'k-batch-sync')")" 1 "twelve synchronous schemes end at the same loss"
     is "$(query "$db" "SELECT count(*) FROM evaluation a JOIN evaluation b USING (trial_id) WHERE a.round = 0 AND b.round = 60 AND b.loss < a.loss")" 18 "all of them have learnt"
+
+    # Local steps: with a period of 1 as all the others; all learn.
+    cat > "$SCRATCH/steps.yaml" <<Y
+name: steps
+workload: {model: softmax, batch: 8, rounds: 60, learning_rate: 0.01}
+workers: 3
+matrix: {scheme: [ring, {name: local-sgd, period: 1}, {name: local-sgd, period: 5}, {name: adacomm, period: 6, interval: 10ms}, {name: slowmo, period: 5}, {name: local-adaalter, period: 5}, {name: overlap-local-sgd, period: 5}]}
+Y
+    db=$SCRATCH/steps.db
+    "$LAGGARD" run "$SCRATCH/steps.yaml" --db "$db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
+    is "$?$(cat "$SCRATCH/stderr")" 0 "schemes with local steps train"
+    is "$(query "$db" "SELECT count(DISTINCT round(loss, 4)) FROM evaluation JOIN trial USING (trial_id) JOIN cell USING (cell_id) WHERE round = 60 AND number < 2")" 1 "local-sgd with a period of 1 ends where a ring does"
+    is "$(query "$db" "SELECT count(*) FROM evaluation a JOIN evaluation b USING (trial_id) WHERE a.round = 0 AND b.round = 60 AND b.loss < a.loss")" 7 "all of them have learnt"
+    is "$(query "$db" "SELECT count(*) FROM (SELECT 1 FROM node_counter JOIN trial USING (trial_id) JOIN cell USING (cell_id) WHERE scheme IN ('local-sgd', 'slowmo', 'local-adaalter') GROUP BY trial_id HAVING count(DISTINCT model_sha256) = 1)")" 4 "after an average all hold the same bits"
 
     # Compressed, they learn as well, or nearly so.
     cat > "$SCRATCH/trained.yaml" <<Y
