@@ -38,13 +38,14 @@ enum { BLOCK = 1024 }; /* doubles that are summed before they become floats */
 
 struct server_coding {
     int load, group; /* group 1 and load > 1: a cyclic code */
-    struct gradient_code code;
-    bool coded; /* there are weights to use */
     /* worker */
     int *partitions;
     int done;
+    double *weights; /* one a partition; NULL: all 1, or nobody looks */
     float *partial;
     /* server */
+    bool coded; /* there are weights */
+    struct gradient_code code;
     struct buffer **held; /* one a worker or group */
     int slots, next;      /* a fractional code: the first slot that is not in the sum */
     bool *present, *lost; /* a slot; a worker */
@@ -117,6 +118,22 @@ static int refuse_fractional(const struct scheme_setup *setup, struct err *err)
         setup->workers, stragglers(setup), allowed);
 }
 
+static int refuse_cyclic(const struct scheme_setup *setup, struct err *err)
+{
+    const int n = setup->workers;
+    char allowed[200] = "0";
+    for (int s = 1; s <= GRADIENT_CODE_STRAGGLERS_MAX && s < n - 1; s++) {
+        const size_t used = strlen(allowed);
+        if (precise_enough(setup, s))
+            snprintf(allowed + used, sizeof(allowed) - used, ", %d", s);
+    }
+    return err_set(
+        err, ERR_USAGE,
+        "scheme 'gradient-coding' with %d workers: found stragglers %d with code: cyclic, which would make float32's rounding "
+        "errors grow more than %d-fold; allowed are %s, %d; or code: fractional, or gradients: none",
+        n, stragglers(setup), GRADIENT_CODING_AMPLIFICATION_MAX, allowed, n - 1);
+}
+
 int server_coding_check(const struct scheme_setup *setup, struct err *err)
 {
     const int n = setup->workers, s = stragglers(setup);
@@ -127,14 +144,7 @@ int server_coding_check(const struct scheme_setup *setup, struct err *err)
         return n % (s + 1) == 0 ? 0 : refuse_fractional(setup, err);
     if (!needs_weights(setup) || (s <= GRADIENT_CODE_STRAGGLERS_MAX && precise_enough(setup, s)))
         return 0;
-    int most = s < GRADIENT_CODE_STRAGGLERS_MAX ? s - 1 : GRADIENT_CODE_STRAGGLERS_MAX;
-    while (most > 0 && !precise_enough(setup, most))
-        most--;
-    return err_set(
-        err, ERR_USAGE,
-        "scheme 'gradient-coding' with %d workers: found stragglers %d with code: cyclic, which would make float32's rounding "
-        "errors grow more than %d-fold; allowed are 0 to %d, and %d; or code: fractional, or gradients: none",
-        n, s, GRADIENT_CODING_AMPLIFICATION_MAX, most, n - 1);
+    return refuse_cyclic(setup, err);
 }
 
 int server_coding_prepare_cell(const struct scheme_setup *setup, struct blob *blob, struct err *err)
@@ -152,20 +162,25 @@ int server_coding_prepare_cell(const struct scheme_setup *setup, struct blob *bl
     return 0;
 }
 
-/* false: this cell has no weights. */
-static bool prepared_code(const struct scheme_setup *setup, struct gradient_code *code)
+/* Of what was prepared, which need not stand where a double may: 0: this cell has no weights. */
+static size_t prepared_numbers(const struct scheme_setup *setup)
 {
-    const int s = stragglers(setup);
-    if (!needs_weights(setup) || setup->prepared_bytes != gradient_code_numbers(setup->workers, s) * sizeof(double))
-        return false;
-    *code = gradient_code_of(setup->workers, s, (const double *)(const void *)setup->prepared);
-    return true;
+    const size_t numbers = needs_weights(setup) ? gradient_code_numbers(setup->workers, stragglers(setup)) : 0;
+    return setup->prepared_bytes == numbers * sizeof(double) ? numbers : 0;
+}
+
+static void copy_prepared(const struct scheme_setup *setup, double *to, size_t first, size_t count)
+{
+    memcpy(to, setup->prepared + first * sizeof(*to), count * sizeof(*to));
 }
 
 double server_coding_amplification(const struct scheme_setup *setup)
 {
-    struct gradient_code code;
-    return prepared_code(setup, &code) ? code.amplification : 1;
+    const size_t numbers = prepared_numbers(setup);
+    double amplification = 1;
+    if (numbers > 0)
+        copy_prepared(setup, &amplification, numbers - 1, 1);
+    return amplification;
 }
 
 /* ---- on a node ---- */
@@ -183,6 +198,28 @@ static void prepare_worker(struct node *node, struct server_coding *coding)
         coding->partitions[i] = (first + i) % n;
     if (coding->group < coding->load)
         coding->partial = node_alloc(node, vector_bytes(node));
+    if (prepared_numbers(node->setup) > 0) {
+        coding->weights = node_alloc(node, (size_t)coding->load * sizeof(double));
+        copy_prepared(node->setup, coding->weights, (size_t)(node->index * coding->load), (size_t)coding->load);
+    }
+}
+
+static void prepare_server(struct node *node, struct server_coding *coding)
+{
+    const struct scheme_setup *setup = node->setup;
+    const size_t numbers = prepared_numbers(setup);
+    coding->slots = setup->workers / coding->group;
+    coding->held = node_alloc(node, (size_t)coding->slots * sizeof(struct buffer *));
+    coding->present = node_alloc(node, (size_t)coding->slots);
+    coding->lost = node_alloc(node, (size_t)setup->workers);
+    coding->coefficients = node_alloc(node, (size_t)setup->workers * sizeof(double));
+    coding->block = node_alloc(node, BLOCK * sizeof(double));
+    coding->coded = numbers > 0;
+    if (coding->coded) {
+        double *copy = node_alloc(node, numbers * sizeof(*copy));
+        copy_prepared(setup, copy, 0, numbers);
+        coding->code = gradient_code_of(setup->workers, stragglers(setup), copy);
+    }
 }
 
 struct server_coding *server_coding_new(struct node *node)
@@ -191,17 +228,10 @@ struct server_coding *server_coding_new(struct node *node)
     struct server_coding *coding = node_alloc(node, sizeof(*coding));
     coding->load = server_coding_load(setup);
     coding->group = server_coding_group(setup);
-    coding->coded = prepared_code(setup, &coding->code);
-    if (node->role == ROLE_WORKER) {
+    if (node->role == ROLE_WORKER)
         prepare_worker(node, coding);
-        return coding;
-    }
-    coding->slots = setup->workers / coding->group;
-    coding->held = node_alloc(node, (size_t)coding->slots * sizeof(struct buffer *));
-    coding->present = node_alloc(node, (size_t)coding->slots);
-    coding->lost = node_alloc(node, (size_t)setup->workers);
-    coding->coefficients = node_alloc(node, (size_t)setup->workers * sizeof(double));
-    coding->block = node_alloc(node, BLOCK * sizeof(double));
+    else
+        prepare_server(node, coding);
     return coding;
 }
 
@@ -226,12 +256,11 @@ bool server_coding_add_partition(struct node *node, struct server_coding *coding
     const size_t count = node->setup->parameter_count;
     if (!one_at_a_time(coding))
         return true;
-    const double *weights = coding->coded ? coding->code.weights + node->index * coding->load : NULL;
     int64_t begin_ns = node_now(node);
     if (coding->done == 0)
         node_copy(node, encoded, coding->partial, count); /* its weight is 1 */
     else
-        node_axpy(node, encoded, weights ? (float)weights[coding->done] : 1, coding->partial, count);
+        node_axpy(node, encoded, coding->weights ? (float)coding->weights[coding->done] : 1, coding->partial, count);
     node_span(node, SPAN_REDUCE, round, begin_ns, node_now(node), -1, vector_bytes(node));
     return ++coding->done == coding->load;
 }
