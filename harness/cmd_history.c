@@ -77,7 +77,7 @@ static const struct option_table history_table = {
 
 static int read_shares(const struct history_options *options, struct change_rule *rule, struct err *err)
 {
-    *rule = (struct change_rule){.alpha = 0.01};
+    *rule = HISTORY_RULE;
     if (options->alpha && units_parse_share(options->alpha, 1e-9, 0.5, &rule->alpha, err) < 0)
         return err_wrap(err, "--alpha");
     if (options->min_effect && units_parse_share(options->min_effect, 0, 1e6, &rule->min_effect, err) < 0)

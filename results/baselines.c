@@ -83,16 +83,6 @@ static const char *day(char text[static 20], int64_t unix_ns)
     return text;
 }
 
-/* One line: what could break it is not shown. */
-static void add_plain(struct text *out, const char *text)
-{
-    size_t before = out->length;
-    text_add_utf8(out, text, strlen(text));
-    for (size_t i = before; i < out->length; i++)
-        if ((unsigned char)out->bytes[i] < 0x20 || out->bytes[i] == 0x7f)
-            out->bytes[i] = '?';
-}
-
 int baselines_show(struct sql *sql, struct text *out, struct err *err)
 {
     static const char *const heads[] = {"number", "baseline", "revision", "set (UTC)", "campaign", "trials"};
@@ -113,15 +103,15 @@ int baselines_show(struct sql *sql, struct text *out, struct err *err)
             }
         text_printf(out, "%" PRId64, sql_integer(rows, 0));
         text_pad_to(out, columns[0]);
-        add_plain(out, sql_text(rows, 1));
+        text_add_line(out, sql_text(rows, 1), '?');
         text_add(out, "  ");
         text_pad_to(out, columns[1]);
-        add_plain(out, sql_text(rows, 2) ? sql_text(rows, 2) : "-");
+        text_add_line(out, sql_text(rows, 2) ? sql_text(rows, 2) : "-", '?');
         text_add(out, "  ");
         text_pad_to(out, columns[2]);
         text_add(out, day(when, sql_integer(rows, 3)));
         text_pad_to(out, columns[3]);
-        add_plain(out, sql_text(rows, 5));
+        text_add_line(out, sql_text(rows, 5), '?');
         text_printf(out, " (%" PRId64 ")  ", sql_integer(rows, 4));
         text_pad_to(out, columns[4]);
         text_printf(out, "%" PRId64 "\n", sql_integer(rows, 6));

@@ -103,16 +103,22 @@ void gate_print_junit(const struct gate_result *result, struct text *out)
     text_add(out, "  </testsuite>\n</testsuites>\n");
 }
 
-/* What ends a command or a property is escaped as GitHub's own toolkit does it. */
+/* What ends a command or a property is escaped as GitHub's own toolkit does it. A log is read in a terminal, too, which obeys no
+ * name. */
 static void add_command_text(const char *text, bool property, struct text *out)
 {
-    cleanup(text_free) struct text utf8 = {0};
-    text_add_utf8(&utf8, text, strlen(text));
-    for (const char *c = utf8.bytes ? utf8.bytes : ""; *c; c++) {
-        if (*c == '%' || *c == '\r' || *c == '\n' || (property && (*c == ':' || *c == ',')))
-            text_printf(out, "%%%02X", (unsigned char)*c);
-        else
-            text_add_bytes(out, c, 1);
+    while (*text) {
+        cleanup(text_free) struct text line = {0}, plain = {0};
+        size_t length = strcspn(text, "\r\n");
+        text_add_bytes(&line, text, length);
+        text_add_line(&plain, line.bytes, '?');
+        for (const char *c = plain.bytes ? plain.bytes : ""; *c; c++)
+            if (*c == '%' || (property && (*c == ':' || *c == ',')))
+                text_printf(out, "%%%02X", (unsigned char)*c);
+            else
+                text_add_bytes(out, c, 1);
+        for (text += length; *text == '\r' || *text == '\n'; text++)
+            text_printf(out, "%%%02X", (unsigned char)*text);
     }
 }
 

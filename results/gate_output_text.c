@@ -65,11 +65,7 @@ struct line {
 static char *spelled(const char *text)
 {
     struct text out = {0};
-    size_t length = strlen(text);
-    text_add_utf8(&out, text, length);
-    for (size_t i = 0; i < out.length; i++) /* a name may not break the table, nor speak to the terminal */
-        if ((unsigned char)out.bytes[i] < 0x20 || out.bytes[i] == 0x7f)
-            out.bytes[i] = '?';
+    text_add_line(&out, text, '?'); /* a name may not break the table, nor speak to the terminal */
     if (!out.bytes)
         text_add(&out, "");
     return out.bytes;

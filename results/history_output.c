@@ -32,16 +32,6 @@ struct line {
     const char *colour;
 };
 
-/* One line, and nothing that speaks to the terminal. */
-static void add_plain(struct text *out, const char *text)
-{
-    size_t before = out->length;
-    text_add_utf8(out, text, strlen(text));
-    for (size_t i = before; i < out->length; i++)
-        if ((unsigned char)out->bytes[i] < 0x20 || out->bytes[i] == 0x7f)
-            out->bytes[i] = '?';
-}
-
 static void add_minute(struct text *out, int64_t unix_ns)
 {
     time_t seconds = (time_t)(unix_ns / NS_PER_S);
@@ -76,13 +66,13 @@ static void make_line(const struct history_series *series, int index, struct lin
     const struct gate_data *data = point->campaign->data;
     const char *revision = point->campaign->revision ? point->campaign->revision : point->campaign->laggard_revision;
     char value[64];
-    add_plain(&line->cells[COLUMN_CELL], series->label[0] ? series->label : "the cell");
-    add_plain(&line->cells[COLUMN_ARM], series->arm);
-    add_plain(&line->cells[COLUMN_METRIC], series->metric);
-    add_plain(&line->cells[COLUMN_CAMPAIGN], data->name);
+    text_add_line(&line->cells[COLUMN_CELL], series->label[0] ? series->label : "the cell", '?');
+    text_add_line(&line->cells[COLUMN_ARM], series->arm, '?');
+    text_add_line(&line->cells[COLUMN_METRIC], series->metric, '?');
+    text_add_line(&line->cells[COLUMN_CAMPAIGN], data->name, '?');
     text_printf(&line->cells[COLUMN_CAMPAIGN], " (%lld)", (long long)data->campaign_id);
     add_minute(&line->cells[COLUMN_TIME], data->started_unix_ns);
-    add_plain(&line->cells[COLUMN_REVISION], revision ? revision : "–");
+    text_add_line(&line->cells[COLUMN_REVISION], revision ? revision : "–", '?');
     text_printf(&line->cells[COLUMN_TRIALS], "%d", point->count);
     struct text *median = &line->cells[COLUMN_MEDIAN];
     text_add(median, gate_show_value(value, sizeof(value), point->median, series->unit));
@@ -96,10 +86,10 @@ static void make_line(const struct history_series *series, int index, struct lin
         line->colour = history_is_worse(series, point->change) ? "\033[31m" : "\033[32m";
     }
     if (index == 0 && series->differs)
-        add_plain(&line->notes, series->differs);
+        text_add_line(&line->notes, series->differs, '?');
     if (point->remark) {
         text_add(&line->notes, line->notes.length > 0 ? "; " : "");
-        add_plain(&line->notes, point->remark);
+        text_add_line(&line->notes, point->remark, '?');
     }
 }
 

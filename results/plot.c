@@ -1,7 +1,9 @@
 /* results/plot.c: the table of plots, what they share, and the terminals of gnuplot; see plot.h. */
 #include "results/plot.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -26,6 +28,7 @@ const struct plot_kind plot_kinds[] = {
     {"learning-rounds", "loss against rounds", plot_draw_learning_rounds},
     {"timeline", "one round of one trial: who computed, sent and received when", plot_draw_timeline},
     {"stragglers", "how far each worker is behind the fastest", plot_draw_stragglers},
+    {"history", "a metric over the campaigns of a file, and where its level changed", plot_draw_history},
     {"links", "links as measured, beside what was asked", plot_draw_links},
     {NULL, NULL, NULL},
 };
@@ -87,45 +90,90 @@ int plot_ask(struct sql *sql, const char *query, int count, const int64_t *value
 
 void plot_add_line(struct text *out, const char *text)
 {
-    cleanup(text_free) struct text utf8 = {0};
-    text_add_utf8(&utf8, text ? text : "", text ? strlen(text) : 0);
-    for (const char *c = utf8.bytes ? utf8.bytes : ""; *c; c++)
-        text_add_bytes(out, (unsigned char)*c < ' ' || *c == 0x7f ? " " : c, 1);
+    text_add_line(out, text, ' ');
 }
 
-/* Between single quotes gnuplot takes every character as it is, but a quote, which is written twice. */
+/* Between double quotes gnuplot reads escapes, commands and macros; every character of ASCII that is no letter is therefore spelled
+ * as its octal number, and nothing in the text can end it. (A digit, too: it would go on with the number in front of it.) */
+static void quote(struct text *script, const char *text, const char *percent)
+{
+    text_add(script, "\"");
+    for (const char *c = text; *c; c++) {
+        unsigned char byte = (unsigned char)*c;
+        if (byte == '%')
+            text_add(script, percent);
+        else if (byte >= 0x80 || byte == ' ' || isalpha(byte))
+            text_add_bytes(script, c, 1);
+        else
+            text_printf(script, "\\%03o", byte);
+    }
+    text_add(script, "\"");
+}
+
 void plot_quote(struct text *script, const char *text, size_t most)
 {
-    cleanup(text_free) struct text line = {0};
-    plot_add_line(&line, text);
-    const char *c = line.bytes ? line.bytes : "";
-    size_t shown = 0, width = text_width(c);
-    text_add(script, "'");
-    for (; *c && shown < (width > most ? most - 1 : most); shown++) {
-        size_t length = text_sequence_length(c);
-        text_add_bytes(script, *c == '\'' ? "''" : c, *c == '\'' ? 2 : length);
-        c += length;
-    }
-    text_add(script, *c ? "…'" : "'");
+    cleanup(plot_names_free) struct plot_names names = {0};
+    plot_names_add(&names, text, NULL, NULL);
+    plot_names_shorten(&names, most);
+    quote(script, plot_names_get(&names, 0), "\\045");
 }
 
-void plot_quote_cell(struct text *script, const char *label, const char *arm)
+/* gnuplot takes a label of an axis for a format. */
+void plot_quote_tick(struct text *script, const char *text)
 {
-    cleanup(text_free) struct text name = {0};
-    text_printf(&name, "%s%s%s", label && label[0] ? label : "the only cell", arm && arm[0] ? ", " : "", arm ? arm : "");
-    plot_quote(script, name.bytes, 44);
+    quote(script, text, "\\045\\045");
+}
+
+void plot_quote_name(struct text *script, const struct plot_names *names, int row)
+{
+    quote(script, plot_names_get(names, row), "\\045");
+}
+
+void plot_name_rows(const struct plot_names *names, struct text *script)
+{
+    for (int row = 0; row < names->count; row++) {
+        text_add(script, row > 0 ? ", " : "set ytics scale 0 (");
+        plot_quote_tick(script, plot_names_get(names, row));
+        text_printf(script, " %d", row + 1);
+    }
+    text_add(script, names->count ? ")\n" : "");
 }
 
 void plot_begin(struct picture *picture)
 {
     picture->width = PLOT_WIDTH;
     text_add(&picture->script, "set encoding utf8\n"
-                               "set border 3 lc rgb '" PLOT_INK "'\n"
+                               "set rmargin 4\nset border 3 lc rgb '" PLOT_INK "'\n"
                                "set tics nomirror out scale 0.6 tc rgb '" PLOT_INK "'\n"
                                "set grid x y lw 0.5 lc rgb '" PLOT_FAINT "' dt '.'\n"
                                "set key bmargin center horizontal Left reverse samplen 1.5 height 1 tc rgb '" PLOT_INK "'\n"
                                "set title heading tc rgb '" PLOT_INK "'\n"
                                "set xlabel tc rgb '" PLOT_INK "'\nset ylabel tc rgb '" PLOT_INK "'\n");
+}
+
+/* In the middle of the picture, not beneath the axis, which names to its left move to the right: gnuplot would cut what does not
+ * fit there. Its letters are at most 7.9 pixels wide and a line is 18 high; the axis' numbers and words take 44. */
+void plot_key(struct picture *picture, int entries, size_t widest)
+{
+    enum { LETTERS = 90, SAMPLE = 7, LINE = 18, AXIS = 44 };
+    int columns = LETTERS / ((int)widest + SAMPLE);
+    columns = columns > entries ? entries : columns;
+    columns = columns < 1 ? 1 : columns;
+    int margin = AXIS + LINE * ((entries + columns - 1) / columns) + 10;
+    picture->height += margin;
+    text_printf(
+        &picture->script,
+        "set bmargin at screen %.6f\nset key at screen 0.5,%.6f center bottom horizontal maxcols %d Left reverse samplen 1.5 "
+        "height 0 tc rgb '" PLOT_INK "'\n",
+        (double)margin / picture->height, 4.0 / picture->height, columns);
+}
+
+bool plot_use_decades(char axis, double lowest, double highest, struct text *script)
+{
+    if (!(lowest > 0 && highest > 100 * lowest && plot_can_show(highest)))
+        return false;
+    text_printf(script, "set logscale %c\nset %crange [%.6g:%.6g]\n", axis, axis, 0.8 * lowest, 1.25 * highest);
+    return true;
 }
 
 static void add_terminal(const struct picture *picture, enum plot_format format, const char *id, struct text *script)
@@ -154,7 +202,10 @@ int plot_render(const struct picture *picture, enum plot_format format, const ch
     cleanup(text_free) struct text script = {0}, drawn = {0};
     add_terminal(picture, format, id, &script);
     text_add(&script, "heading = ");
-    plot_quote(&script, id ? "" : picture->title.bytes, 90);
+    if (id)
+        text_add(&script, "''");
+    else
+        plot_quote(&script, picture->title.bytes, 76);
     text_add(&script, "\n");
     text_add_bytes(&script, picture->script.bytes, picture->script.length);
     int result = gnuplot_run(&script, &drawn, err);

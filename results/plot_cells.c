@@ -15,7 +15,19 @@
     "row_number() OVER (ORDER BY round_time_p50_ns) AS speed FROM cells "                                                          \
     "WHERE campaign_id = ?1 AND size_position IS NULL AND round_time_p50_ns IS NOT NULL"
 
-static int add_trials(struct sql *sql, int64_t campaign_id, struct picture *picture, struct err *err)
+struct range {
+    double low, high;
+};
+
+static void widen(struct range *range, double value)
+{
+    if (!isfinite(value))
+        return;
+    range->low = fmin(range->low, value);
+    range->high = fmax(range->high, value);
+}
+
+static int add_trials(struct sql *sql, int64_t campaign_id, struct text *points, struct range *range, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     int result = plot_ask(sql,
@@ -26,10 +38,10 @@ static int add_trials(struct sql *sql, int64_t campaign_id, struct picture *pict
                           2, (int64_t[]){campaign_id, PLOT_ROWS_MAX}, &rows, err);
     if (result < 0)
         return result;
-    text_add(&picture->script, "$trials << END\n");
-    while ((result = sql_next(rows, err)) > 0)
-        text_printf(&picture->script, "%.6f %.3f\n", sql_real(rows, 0), sql_real(rows, 1));
-    text_add(&picture->script, "END\n");
+    while ((result = sql_next(rows, err)) > 0) {
+        widen(range, sql_real(rows, 0));
+        text_printf(points, "%.6f %.3f\n", sql_real(rows, 0), sql_real(rows, 1));
+    }
     return result;
 }
 
@@ -49,97 +61,104 @@ static void describe_round_time(struct sql_statement *rows, int shown, struct pi
         text_printf(&picture->description, ", of which the first %d are shown", PLOT_ROWS_MAX);
 }
 
-/* Rows of a picture with names to their left. */
-static void finish_rows(int shown, bool from_zero, struct picture *picture)
+struct round_times {
+    struct plot_names names;
+    struct text cells, intervals, predictions, trials, fastest, slowest;
+    struct range medians, all; /* medians near each other are looked at closely */
+    int count;
+};
+
+static void round_times_free(struct round_times *times)
 {
-    picture->height = 140 + 24 * shown;
-    text_printf(&picture->script, "set yrange [%d.6:0.4]\nset xrange [%s:*]\nset xlabel 'round time, ms'\n", shown,
-                from_zero ? "0" : "*");
+    plot_names_free(&times->names);
+    text_free(&times->cells);
+    text_free(&times->intervals);
+    text_free(&times->predictions);
+    text_free(&times->trials);
+    text_free(&times->fastest);
+    text_free(&times->slowest);
+}
+
+static void add_round_time(struct sql_statement *rows, struct round_times *times)
+{
+    double median = sql_real(rows, 3), low = sql_real(rows, 4), high = sql_real(rows, 5), predicted = sql_real(rows, 6);
+    int place = times->names.count + 1;
+    plot_names_add(&times->names, sql_text(rows, 0), sql_text(rows, 1), NULL);
+    widen(&times->medians, median);
+    widen(&times->all, median);
+    text_printf(&times->cells, "%.6f %d\n", median, place);
+    if (isfinite(low) && isfinite(high)) {
+        widen(&times->all, low);
+        widen(&times->all, high);
+        text_printf(&times->intervals, "%.6f %d %.6f %.6f\n", median, place, low, high);
+    }
+    if (isfinite(predicted)) {
+        widen(&times->all, predicted);
+        text_printf(&times->predictions, "%.6f %d\n", predicted, place);
+    }
+}
+
+static void add_block(const char *name, const struct text *points, struct text *script)
+{
+    if (points->length)
+        text_printf(script, "$%s << END\n%sEND\n", name, points->bytes);
+}
+
+static void add_round_times(const struct round_times *times, struct picture *picture)
+{
+    struct text *script = &picture->script;
+    plot_begin(picture);
+    picture->height = 44 + 24 * times->names.count;
+    plot_key(picture, 2 + (times->predictions.length > 0) + (times->intervals.length > 0), 18);
+    if (!plot_use_decades('x', times->all.low, times->all.high, script))
+        text_printf(script, "set xrange [%s:*]\n", times->medians.low < 0.4 * times->medians.high ? "0" : "*");
+    text_printf(script, "set yrange [%d.6:0.4]\nset xlabel 'round time, ms'\n", times->names.count);
+    plot_name_rows(&times->names, script);
+    add_block("cells", &times->cells, script);
+    add_block("intervals", &times->intervals, script);
+    add_block("predictions", &times->predictions, script);
+    add_block("trials", &times->trials, script);
+    text_add(script, "plot ");
+    if (times->trials.length)
+        text_add(script, "$trials with points pt 7 ps 0.4 lc rgb '" PLOT_FAINT "' title 'a trial''s median', ");
+    if (times->predictions.length)
+        text_printf(script, "$predictions with points pt 2 ps 0.9 lw 1.5 lc rgb '%s' title 'predicted mean', ", plot_colours[1]);
+    if (times->intervals.length)
+        text_printf(script, "$intervals with xerrorbars pt 7 ps 0.01 lw 1.8 lc rgb '%s' title '95 %% interval', ", plot_colours[0]);
+    text_printf(script, "$cells with points pt 13 ps 0.7 lc rgb '%s' title 'median over trials'\n", plot_colours[0]);
 }
 
 int plot_draw_round_time(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    cleanup(text_free) struct text ticks = {0}, cells = {0}, intervals = {0}, predictions = {0}, fastest = {0}, slowest = {0};
-    double lowest = INFINITY, highest = 0; /* medians near each other are looked at closely */
-    int shown = 0;
+    cleanup(round_times_free) struct round_times times = {.medians = {INFINITY, 0}, .all = {INFINITY, 0}};
     int result = plot_ask(sql,
                           "SELECT label, arm, place, round_time_p50_ns / 1e6, round_time_low_ns / 1e6, round_time_high_ns / 1e6, "
                           "predicted_round_ns / 1e6, cell_count, speed FROM (" NUMBERED_CELLS ") ORDER BY place",
                           1, (int64_t[]){asked->campaign_id}, &rows, err);
     while (result == 0 && (result = sql_next(rows, err)) > 0) {
         result = 0;
-        describe_round_time(rows, ++shown, picture, &fastest, &slowest);
-        if (shown > PLOT_ROWS_MAX)
-            continue;
-        lowest = fmin(lowest, sql_real(rows, 3));
-        highest = fmax(highest, sql_real(rows, 3));
-        text_add(&ticks, shown > 1 ? ", " : "set ytics scale 0 (");
-        plot_quote_cell(&ticks, sql_text(rows, 0), sql_text(rows, 1));
-        text_printf(&ticks, " %d", shown);
-        text_printf(&cells, "%.6f %d\n", sql_real(rows, 3), shown);
-        if (isfinite(sql_real(rows, 4)) && isfinite(sql_real(rows, 5)))
-            text_printf(&intervals, "%.6f %d %.6f %.6f\n", sql_real(rows, 3), shown, sql_real(rows, 4), sql_real(rows, 5));
-        if (isfinite(sql_real(rows, 6)))
-            text_printf(&predictions, "%.6f %d\n", sql_real(rows, 6), shown);
+        describe_round_time(rows, ++times.count, picture, &times.fastest, &times.slowest);
+        if (times.count <= PLOT_ROWS_MAX)
+            add_round_time(rows, &times);
     }
+    if (result == 0)
+        result = add_trials(sql, asked->campaign_id, &times.trials, &times.all, err);
     if (result < 0)
         return result;
     text_add(&picture->title, "Round time of each cell");
-    if (shown == 0) {
+    if (times.count == 0) {
         text_add(&picture->description, "No cell with a single message size has a round time.");
         return 0;
     }
-    text_printf(&picture->description, ". Fastest: %s%s%s.", fastest.bytes ? fastest.bytes : "unknown",
-                slowest.bytes ? "; slowest: " : "", slowest.bytes ? slowest.bytes : "");
-    plot_begin(picture);
-    finish_rows(shown < PLOT_ROWS_MAX ? shown : PLOT_ROWS_MAX, lowest < 0.4 * highest, picture);
-    struct text *script = &picture->script;
-    text_printf(script, "%s)\n$cells << END\n%sEND\n", ticks.bytes, cells.bytes);
-    if (intervals.length)
-        text_printf(script, "$intervals << END\n%sEND\n", intervals.bytes);
-    if (predictions.length)
-        text_printf(script, "$predictions << END\n%sEND\n", predictions.bytes);
-    result = add_trials(sql, asked->campaign_id, picture, err);
-    text_printf(script, "plot $trials with points pt 7 ps 0.4 lc rgb '" PLOT_FAINT "' title 'a trial''s median', ");
-    if (predictions.length)
-        text_printf(script, "$predictions with points pt 2 ps 0.9 lw 1.5 lc rgb '%s' title 'predicted mean', ", plot_colours[1]);
-    if (intervals.length)
-        text_printf(script, "$intervals with xerrorbars pt 7 ps 0.01 lw 1.8 lc rgb '%s' title '95 %% interval', ", plot_colours[0]);
-    text_printf(script, "$cells with points pt 13 ps 0.7 lc rgb '%s' title 'median over trials'\n", plot_colours[0]);
-    return result;
+    text_printf(&picture->description, ". Fastest: %s%s%s.", times.fastest.bytes ? times.fastest.bytes : "unknown",
+                times.slowest.bytes ? "; slowest: " : "", times.slowest.bytes ? times.slowest.bytes : "");
+    plot_names_shorten(&times.names, 44);
+    add_round_times(&times, picture);
+    return 0;
 }
 
-/* ---- lines: a series a name, used by sizes ---- */
-
-struct lines {
-    struct text blocks, plot;
-    int count, left_out;
-};
-
-static void lines_free(struct lines *lines)
-{
-    text_free(&lines->blocks);
-    text_free(&lines->plot);
-}
-
-static void line_begin(struct lines *lines, const char *label, const char *arm)
-{
-    int colour = lines->count % PLOT_COLOUR_COUNT;
-    text_printf(&lines->blocks, "%s$line%d << END\n", lines->count ? "END\n" : "", lines->count);
-    text_printf(&lines->plot, "%s$line%d with linespoints lw 1.6 pt 7 ps 0.6 dt %d lc rgb '%s' title ",
-                lines->count ? ", " : "plot ", lines->count, lines->count < PLOT_COLOUR_COUNT ? 1 : 2, plot_colours[colour]);
-    plot_quote_cell(&lines->plot, label, arm);
-    lines->count++;
-}
-
-static void lines_finish(struct lines *lines, struct picture *picture)
-{
-    picture->height = 340 + 20 * ((lines->count + 1) / 2);
-    text_printf(&picture->script, "set key maxcols 2\n%sEND\n%s\n", lines->blocks.bytes, lines->plot.bytes);
-    if (lines->left_out)
-        text_printf(&picture->description, " %d more are left out.", lines->left_out);
-}
+/* ---- sizes ---- */
 
 /* Sizes within one trial, or a campaign that sweeps workload.size in its matrix: then the label without the size names the line. */
 int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err)
@@ -156,7 +175,7 @@ int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct pict
         "/ 1e6, dense_rank() OVER (ORDER BY line, arm), (SELECT count(*) FROM sized WHERE busbw IS NULL) FROM sized "
         "ORDER BY line, arm, payload_bytes";
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    cleanup(lines_free) struct lines lines = {0};
+    cleanup(plot_lines_free) struct plot_lines lines = {0};
     double highest = 0;
     int64_t line = 0, seen = 0;
     bool bus = true;
@@ -168,7 +187,7 @@ int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct pict
         if (seen > PLOT_LINES_MAX)
             continue;
         if (seen != line)
-            line_begin(&lines, sql_text(rows, 0), sql_text(rows, 1));
+            plot_line_begin(&lines, sql_text(rows, 0), sql_text(rows, 1));
         line = seen;
         highest = fmax(highest, sql_real(rows, 3));
         text_printf(&lines.blocks, "%" PRId64 " %.6g\n", sql_integer(rows, 2), sql_real(rows, 3));
@@ -176,19 +195,22 @@ int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct pict
     if (result < 0)
         return result;
     text_printf(&picture->title, "%s bandwidth against message size", bus ? "Bus" : "Algorithm");
-    if (lines.count == 0) {
+    if (lines.names.count == 0) {
         text_add(&picture->description, "No cell sweeps message sizes.");
         return 0;
     }
-    lines.left_out = (int)(seen - line);
     text_printf(&picture->description, "%s bandwidth by message size, %d line%s; the highest is %.3g MB/s.",
-                bus ? "Bus" : "Algorithm", lines.count, lines.count == 1 ? "" : "s", highest);
+                bus ? "Bus" : "Algorithm", lines.names.count, lines.names.count == 1 ? "" : "s", highest);
+    if (seen > line)
+        text_printf(&picture->description, " %" PRId64 " more are left out.", seen - line);
     plot_begin(picture);
+    picture->height = 300;
     text_printf(&picture->script,
                 "set logscale x\nset autoscale xfix\nset format x '%%.0s %%cB'\nset yrange [0:*]\nset xlabel 'message size'\n"
                 "set ylabel '%s bandwidth, MB/s'\n",
                 bus ? "bus" : "algorithm");
-    lines_finish(&lines, picture);
+    plot_lines_finish(&lines, 0.6, 0, picture);
+    text_add(&picture->script, "\n");
     return 0;
 }
 
@@ -228,7 +250,7 @@ int plot_draw_predictions(struct sql *sql, const struct plot_asked *asked, struc
             text_printf(&blocks, "%s$line%" PRId64 " << END\n", line ? "END\n" : "", line);
             text_printf(&plot, ", $line%" PRId64 " with points pt %d ps 0.9 lc rgb '%s' title ", line, shapes[which],
                         plot_colours[which]);
-            plot_quote(&plot, sql_text(rows, 0), 30);
+            plot_quote(&plot, sql_text(rows, 0), 20);
         }
         line = sql_integer(rows, 4);
         count++;
@@ -250,7 +272,8 @@ int plot_draw_predictions(struct sql *sql, const struct plot_asked *asked, struc
                 " cell%s lies between %.3g and %.3g; on the line they are equal.",
                 count, count == 1 ? "" : "s", least, most);
     plot_begin(picture);
-    picture->height = 400 + 20 * (int)(line / 4);
+    picture->height = 360;
+    plot_key(picture, (int)line + 1, 20);
     low *= 0.85;
     high *= 1.18;
     if (high > 8 * low) {

@@ -15,43 +15,49 @@ static const char query[] =
 static int draw(struct sql *sql, const struct plot_asked *asked, bool by_round, struct picture *picture, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    cleanup(text_free) struct text blocks = {0}, plot = {0};
+    cleanup(plot_lines_free) struct plot_lines lines = {0};
     double lowest = INFINITY;
-    int64_t line = 0, count = 0;
+    int64_t cell = 0, left_out = 0, endless = 0;
     int result = plot_ask(sql, query, 1, (int64_t[]){asked->campaign_id}, &rows, err);
     while (result == 0 && (result = sql_next(rows, err)) > 0) {
         result = 0;
-        count = sql_integer(rows, 5);
-        if (count > PLOT_LINES_MAX)
+        double loss = sql_real(rows, 4);
+        bool another = sql_integer(rows, 5) != cell, full = lines.names.count == PLOT_LINES_MAX;
+        endless += !plot_can_show(loss);
+        if (!plot_can_show(loss))
             continue;
-        if (count != line) {
-            text_printf(&blocks, "%s$line%" PRId64 " << END\n", line ? "END\n" : "", line);
-            text_printf(&plot, "%s$line%" PRId64 " with linespoints lw 1.6 pt 7 ps 0.4 dt %d lc rgb '%s' title ",
-                        line ? ", " : "plot ", line, line < PLOT_COLOUR_COUNT ? 1 : 2, plot_colours[line % PLOT_COLOUR_COUNT]);
-            plot_quote_cell(&plot, sql_text(rows, 0), sql_text(rows, 1));
-        }
-        line = count;
-        lowest = fmin(lowest, sql_real(rows, 4));
+        left_out += another && full;
+        cell = sql_integer(rows, 5);
+        if (another && !full)
+            plot_line_begin(&lines, sql_text(rows, 0), sql_text(rows, 1));
+        if (left_out > 0)
+            continue;
+        lowest = fmin(lowest, loss);
         if (by_round)
-            text_printf(&blocks, "%" PRId64 " %.6g\n", sql_integer(rows, 3), sql_real(rows, 4));
+            text_printf(&lines.blocks, "%" PRId64 " %.6g\n", sql_integer(rows, 3), loss);
         else
-            text_printf(&blocks, "%.6g %.6g\n", sql_real(rows, 2), sql_real(rows, 4));
+            text_printf(&lines.blocks, "%.6g %.6g\n", sql_real(rows, 2), loss);
     }
     if (result < 0)
         return result;
+    int count = lines.names.count;
     text_printf(&picture->title, "Loss against %s", by_round ? "rounds" : "time");
     if (count == 0) {
-        text_add(&picture->description, "No finished trial evaluated its model.");
+        text_add(&picture->description, endless ? "No mean loss is a finite number." : "No finished trial evaluated its model.");
         return 0;
     }
-    text_printf(&picture->description, "Loss against %s, the mean over trials of %" PRId64 " cell%s; the lowest is %.3g.",
-                by_round ? "rounds" : "time since the trial's start", line, line == 1 ? "" : "s", lowest);
-    if (count > line)
-        text_printf(&picture->description, " %" PRId64 " more cells are left out.", count - line);
+    text_printf(&picture->description, "Loss against %s, the mean over trials of %d cell%s; the lowest is %.3g.",
+                by_round ? "rounds" : "time since the trial's start", count, count == 1 ? "" : "s", lowest);
+    if (left_out > 0)
+        text_printf(&picture->description, " %" PRId64 " more cells are left out.", left_out);
+    if (endless > 0)
+        text_printf(&picture->description, " %" PRId64 " mean%s no finite number, and left out.", endless,
+                    endless == 1 ? " is" : "s are");
     plot_begin(picture);
-    picture->height = 320 + 20 * (int)((line + 1) / 2);
-    text_printf(&picture->script, "set key maxcols 2\nset xlabel '%s'\nset ylabel 'loss'\n%sEND\n%s\n",
-                by_round ? "round" : "time since the trial''s start, s", blocks.bytes, plot.bytes);
+    picture->height = 280;
+    text_printf(&picture->script, "set xlabel '%s'\nset ylabel 'loss'\n", by_round ? "round" : "time since the trial''s start, s");
+    plot_lines_finish(&lines, 0.4, 0, picture);
+    text_add(&picture->script, "\n");
     return 0;
 }
 

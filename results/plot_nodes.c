@@ -7,10 +7,13 @@
 #include "results/plot_internal.h"
 #include "results/sqlite_wrap.h"
 
-static void finish_rows(const struct text *ticks, int shown, struct picture *picture)
+/* Their names, 44 or fewer characters each, and the room for them. */
+static void finish_rows(struct plot_names *names, size_t most, struct picture *picture)
 {
-    picture->height = 130 + 22 * shown;
-    text_printf(&picture->script, "set ytics scale 0 (%s)\nset yrange [%d.6:0.4]\nset xrange [0:*]\n", ticks->bytes, shown);
+    plot_names_shorten(names, most);
+    plot_name_rows(names, &picture->script);
+    picture->height = 44 + 22 * names->count;
+    text_printf(&picture->script, "set yrange [%d.6:0.4]\nset xrange [0:*]\n", names->count);
 }
 
 int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err)
@@ -21,7 +24,8 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
                                 "AND t.fidelity <> 'void' "
                                 "GROUP BY w.cell, w.arm, w.node ORDER BY w.cell, w.arm, w.node LIMIT ?2";
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    cleanup(text_free) struct text ticks = {0}, bars = {0}, tails = {0}, worst = {0};
+    cleanup(text_free) struct text bars = {0}, tails = {0}, worst = {0};
+    cleanup(plot_names_free) struct plot_names names = {0};
     int64_t count = 0;
     int shown = 0;
     double longest = -1;
@@ -33,9 +37,7 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
         shown++;
         text_printf(&name, "%s%s%s%s%s", sql_text(rows, 0), sql_text(rows, 0)[0] ? ", " : "", sql_text(rows, 1),
                     sql_text(rows, 1)[0] ? ", " : "", sql_text(rows, 2));
-        text_add(&ticks, shown > 1 ? ", " : "");
-        plot_quote(&ticks, name.bytes, 44);
-        text_printf(&ticks, " %d", shown);
+        plot_names_add(&names, sql_text(rows, 0), sql_text(rows, 1), sql_text(rows, 2));
         text_printf(&bars, "%.6f %d 0 %.6f %.2f %.2f\n", sql_real(rows, 3), shown, sql_real(rows, 3), shown - 0.3, shown + 0.3);
         text_printf(&tails, "%.6f %d\n", sql_real(rows, 4), shown);
         if (sql_real(rows, 3) > longest) {
@@ -58,7 +60,8 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
         text_printf(&picture->description, " (the first of %" PRId64 ")", count);
     text_printf(&picture->description, ". Furthest behind: %s (mean %.3g ms).", worst.bytes, longest);
     plot_begin(picture);
-    finish_rows(&ticks, shown, picture);
+    finish_rows(&names, 44, picture);
+    plot_key(picture, 2, 15);
     text_printf(&picture->script,
                 "set xlabel 'behind the fastest worker, ms'\n$bars << END\n%sEND\n$tails << END\n%sEND\n"
                 "plot $bars with boxxyerror fs solid 1 noborder lc rgb '%s' title 'mean', $tails with points pt 13 ps 0.8 lc rgb "
@@ -70,15 +73,15 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
 /* ---- links ---- */
 
 struct link_rows {
-    struct text ticks, asked_rate, rate, asked_delay, delay;
-    int shown;
+    struct plot_names names;
+    struct text asked_rate, rate, asked_delay, delay;
     int64_t count, outside;
     double highest_rate, longest_delay;
 };
 
 static void link_rows_free(struct link_rows *links)
 {
-    text_free(&links->ticks);
+    plot_names_free(&links->names);
     text_free(&links->asked_rate);
     text_free(&links->rate);
     text_free(&links->asked_delay);
@@ -87,14 +90,12 @@ static void link_rows_free(struct link_rows *links)
 
 static void add_link(struct sql_statement *rows, struct link_rows *links)
 {
-    int place = ++links->shown;
+    int place = links->names.count + 1;
     cleanup(text_free) struct text name = {0};
     links->count = sql_integer(rows, 8);
     links->outside = sql_integer(rows, 9);
     text_printf(&name, "%s to %s", sql_text(rows, 0), sql_text(rows, 1));
-    text_add(&links->ticks, place > 1 ? ", " : "");
-    plot_quote(&links->ticks, name.bytes, 30);
-    text_printf(&links->ticks, " %d", place);
+    plot_names_add(&links->names, name.bytes, NULL, NULL);
     if (isfinite(sql_real(rows, 2)))
         text_printf(&links->asked_rate, "%.6f %d\n", sql_real(rows, 2), place);
     if (isfinite(sql_real(rows, 3)))
@@ -157,17 +158,18 @@ int plot_draw_links(struct sql *sql, const struct plot_asked *asked, struct pict
     if (result < 0)
         return result;
     text_add(&picture->title, "Links as measured, beside what was asked");
-    if (links.shown == 0) {
+    if (links.names.count == 0) {
         text_add(&picture->description, "No link was measured; in the virtual world links are as asked.");
         return 0;
     }
     text_printf(&picture->description,
                 "Rate and delay of %" PRId64 " link direction%s of trial %" PRId64 "; %" PRId64 " outside the tolerance.",
                 links.count, links.count == 1 ? "" : "s", trial, links.outside);
-    if (links.count > links.shown)
-        text_printf(&picture->description, " The first %d are shown.", links.shown);
+    if (links.count > links.names.count)
+        text_printf(&picture->description, " The first %d are shown.", links.names.count);
     plot_begin(picture);
-    finish_rows(&links.ticks, links.shown, picture);
+    finish_rows(&links.names, 30, picture);
+    picture->height += 86; /* each half has its key beneath it */
     text_add(&picture->script, "set multiplot layout 1,2 title heading\nunset title\n");
     add_panel("payload rate, Mbit/s", tick_step(links.highest_rate), &links.asked_rate, &links.rate, "points pt 7 ps 0.6",
               &picture->script);

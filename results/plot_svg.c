@@ -27,7 +27,10 @@ void plot_svg_escape(struct text *out, const char *text)
             text_add(out, "&#39;");
         else if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
             text_add(out, "\xef\xbf\xbd");
-        else
+        else if ((unsigned char)c[0] == 0xef && (unsigned char)c[1] == 0xbf && (unsigned char)c[2] >= 0xbe) {
+            text_add(out, "\xef\xbf\xbd"); /* U+FFFE and U+FFFF have no place in XML */
+            c += 2;
+        } else
             text_add_bytes(out, c, 1);
     }
 }

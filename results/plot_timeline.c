@@ -1,5 +1,6 @@
 /* results/plot_timeline.c: one round of one trial: a row a node, in it what it did on its processor, sent and received. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -60,22 +61,20 @@ static int choose(struct sql *sql, const struct plot_asked *asked, int64_t *tria
 static int add_nodes(struct sql *sql, int64_t trial, struct picture *picture, int64_t *count, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    int shown = 0;
+    cleanup(plot_names_free) struct plot_names names = {0};
     int result = plot_ask(sql,
-                          "SELECT name, row_number() OVER (ORDER BY node), count(*) OVER () FROM node WHERE trial_id = ?1 AND "
+                          "SELECT name, count(*) OVER () FROM node WHERE trial_id = ?1 AND "
                           "role <> 'router' ORDER BY node LIMIT ?2",
                           2, (int64_t[]){trial, NODES_MAX}, &rows, err);
-    text_add(&picture->script, "set ytics scale 0 (");
     while (result == 0 && (result = sql_next(rows, err)) > 0) {
         result = 0;
-        text_add(&picture->script, shown++ ? ", " : "");
-        plot_quote(&picture->script, sql_text(rows, 0), 20);
-        text_printf(&picture->script, " %" PRId64, sql_integer(rows, 1));
-        *count = sql_integer(rows, 2);
+        plot_names_add(&names, sql_text(rows, 0), NULL, NULL);
+        *count = sql_integer(rows, 1);
     }
-    text_add(&picture->script, ")\n");
-    picture->height = 125 + 34 * shown;
-    text_printf(&picture->script, "set yrange [%d.6:0.4]\n", shown);
+    plot_names_shorten(&names, 20);
+    plot_name_rows(&names, &picture->script);
+    picture->height = 44 + 34 * names.count;
+    text_printf(&picture->script, "set yrange [%d.6:0.4]\n", names.count);
     return result;
 }
 
@@ -133,9 +132,11 @@ static int draw(struct sql *sql, int64_t trial, int64_t round, struct picture *p
     if (sql_text(rows, 1) && sql_text(rows, 1)[0])
         text_add(&picture->title, ", ");
     plot_add_line(&picture->title, sql_text(rows, 1));
-    text_printf(&picture->description,
-                "What each node did in round %" PRId64 " of trial %" PRId64 ", which took %.3g ms; the last to hold its model was ",
-                round, trial, sql_real(rows, 2));
+    text_printf(&picture->description, "What each node did in round %" PRId64 " of trial %" PRId64, round, trial);
+    if (isfinite(sql_real(rows, 2)))
+        text_printf(&picture->description, ", which took %.3g ms", sql_real(rows, 2));
+    if (sql_text(rows, 3))
+        text_add(&picture->description, "; the last to hold its model was ");
     plot_add_line(&picture->description, sql_text(rows, 3));
     text_add(&picture->description, ".");
     plot_begin(picture);
@@ -150,10 +151,13 @@ static int draw(struct sql *sql, int64_t trial, int64_t round, struct picture *p
         text_printf(&picture->description, " The last %" PRId64 " spans are left out.", left_out);
     text_add(&picture->script,
              "unset grid\nset grid x lw 0.5 lc rgb '" PLOT_FAINT "' dt '.'\nset xlabel 'time since the round began, ms'\n");
-    bool any = false;
+    int drawn = 0;
     for (int k = 0; k < KIND_COUNT; k++)
-        any = any || blocks[k].length > 0;
-    if (any)
+        drawn += blocks[k].length > 0;
+    plot_key(picture, drawn, 8);
+    if (drawn == 0)
+        text_add(&picture->description, " No span of it has a node.");
+    if (drawn > 0)
         add_plot(blocks, &picture->script);
     else
         text_free(&picture->script);

@@ -126,10 +126,7 @@ static void grid_add(struct grid *grid, int column, const char *cell)
 static const char *plain(struct arena *arena, const char *text)
 {
     cleanup(text_free) struct text out = {0};
-    text_add_utf8(&out, text, strlen(text));
-    for (size_t i = 0; i < out.length; i++)
-        if ((unsigned char)out.bytes[i] < 0x20 || out.bytes[i] == 0x7f)
-            out.bytes[i] = ' ';
+    text_add_line(&out, text, ' ');
     return arena_strdup(arena, out.bytes ? out.bytes : "");
 }
 

@@ -82,7 +82,8 @@ static void add_navigation(struct report *report, const struct sections *section
 {
     text_add(report->page, "<nav aria-label=\"Sections\">\n<ul>\n");
     if (report->several)
-        text_add(report->page, "<li><a href=\"#comparison\">The campaigns compared</a></li>\n");
+        text_add(report->page, "<li><a href=\"#comparison\">The campaigns compared</a></li>\n"
+                               "<li><a href=\"#history\">The campaigns in time</a></li>\n");
     for (int i = sections->count - 1; i >= 0; i--) {
         int64_t id = sections->shown[i].campaign_id;
         text_printf(report->page, "<li><a href=\"#c%" PRId64 "\"><strong>%s</strong></a></li>\n", id,
@@ -204,6 +205,8 @@ int report_write(struct sql *sql, const struct report_asked *asked, struct text 
         add_navigation(&report, &sections);
     if (result == 0 && report.several)
         result = add_comparison(&report, err);
+    if (result == 0 && report.several)
+        result = report_add_history(&report, err);
     for (int i = sections.count - 1; i >= 0 && result == 0; i--)
         text_add_bytes(page, sections.shown[i].text.bytes, sections.shown[i].text.length);
     text_add(page, "</main>\n<footer><p>Made by laggard");

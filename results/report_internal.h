@@ -42,6 +42,8 @@ void report_add_heading(struct report *report, const char *id, const char *headi
     ".arm = '' THEN '' ELSE ', ' || " row ".arm END"
 #define REPORT_COUNTED "t.status = 'finished' AND t.fidelity <> 'void'"
 
+/* Of all campaigns: their medians in time, with change points. */
+int report_add_history(struct report *report, struct err *err);
 int report_add_predictions(struct report *report, struct err *err);
 int report_add_learning(struct report *report, struct err *err);
 int report_add_timelines(struct report *report, struct err *err);

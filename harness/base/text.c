@@ -93,6 +93,29 @@ void text_add_utf8(struct text *text, const char *bytes, size_t length)
     text_add_bytes(text, good, (size_t)(p - good));
 }
 
+/* Of the well-formed sequence at the place. */
+static bool is_control(const char *utf8)
+{
+    const unsigned char *c = (const unsigned char *)utf8;
+    return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0) || (c[0] == 0xef && c[1] == 0xbf && c[2] >= 0xbe);
+}
+
+void text_add_line(struct text *text, const char *string, char instead)
+{
+    struct text utf8 = {0};
+    if (string)
+        text_add_utf8(&utf8, string, strlen(string));
+    for (const char *c = utf8.bytes ? utf8.bytes : ""; *c;) {
+        size_t length = text_sequence_length(c);
+        if (is_control(c))
+            text_add_bytes(text, &instead, 1);
+        else
+            text_add_bytes(text, c, length);
+        c += length;
+    }
+    text_free(&utf8);
+}
+
 void text_printf(struct text *text, const char *format, ...)
 {
     va_list arguments, again;

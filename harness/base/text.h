@@ -18,6 +18,9 @@ void text_add_bytes(struct text *text, const char *bytes, size_t length);
 /* Bytes from anywhere as UTF-8 without NUL: what is neither becomes U+FFFD, a byte each. bytes[length] must be there and no
  * continuation byte, as the NUL behind a string. */
 void text_add_utf8(struct text *text, const char *bytes, size_t length);
+/* A string from anywhere as one line that every terminal, log and XML parser takes as letters: `instead` in place of each control
+ * character (C0, DEL, C1) and of U+FFFE and U+FFFF, U+FFFD in place of what is not UTF-8. NULL: nothing. */
+void text_add_line(struct text *text, const char *string, char instead);
 /* Of the well-formed UTF-8 sequence at the place, in bytes, or 0. Overlong forms, surrogates and what lies above U+10FFFF are not
  * well-formed; does not read past a NUL. */
 size_t text_sequence_length(const char *utf8);

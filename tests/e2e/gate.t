@@ -275,6 +275,7 @@ query names.db "DELETE FROM confirmation; UPDATE trial SET world = 'virtual'; UP
 gate names.db --campaign 1 --thresholds usual.yaml --markdown names.md --junit names.xml --bmf names.bmf --benchmark-action names --github
 is "$?$(cat err.text)" 1 "names with quotes, tags, newlines and bytes that are no UTF-8 are judged"
 is "$(grep -c '^::error title=</script> "'"'"'%2C|%0A%25]]>' out.text) $(grep -c '^::error::x' out.text)" "2 0" "GitHub: escaped, on one line each"
+is "$(tr -d '\n' < out.text | LC_ALL=C grep -c '[[:cntrl:]]')" 0 "and nothing that a log's terminal would obey"
 is "$(grep -c '^| ' names.md) $(grep -c '<' names.md)" "4 0" "Markdown: a line a row, and no tag"
 jq -e . names.bmf names-smaller.json > /dev/null
 ok $? "JSON of other programs: well-formed"

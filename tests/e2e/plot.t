@@ -26,7 +26,7 @@ Y
 "$LAGGARD" run sizes.yaml --db sizes.db --quiet > /dev/null
 is "$(query tiny.db "SELECT count(*) FROM trials WHERE status = 'finished'") $(query sizes.db "SELECT count(*) FROM trials WHERE status = 'finished'")" "12 4" "two databases"
 names=$("$LAGGARD" plot tiny.db | cut -d ' ' -f 1)
-is "$(echo "$names" | wc -l)" 8 "plot without a name lists them"
+is "$(echo "$names" | wc -l)" 9 "plot without a name lists them"
 
 # ---- the script: a program of gnuplot's name that prints what it is given ----
 mkdir fake broken none
@@ -58,6 +58,38 @@ cp tiny.db links.db
 query links.db "INSERT INTO link_check (trial_id, link, direction, goodput_bps, delay_mean_ns, delay_minimum_ns, delay_maximum_ns, probes_sent_count, probes_received_count, within_tolerance) SELECT trial_id, link, direction, 95e6, 1000000 + link, 900000, 1200000, 9, 9, 1 FROM link WHERE trial_id = 1"
 is "$(script links.db links | block measured | wc -l)" "$(query links.db "SELECT 2 * count(*) FROM links WHERE trial = 1")" "links: rate and delay of each direction"
 
+# ---- names, axes and keys ----
+cp tiny.db long.db
+query long.db "UPDATE cell SET label = 'compute.time=lognormal(mu=3,sigma=0.1,unit=ms) scheme=' || CASE number WHEN 0 THEN 'ps-sync' ELSE 'k-sync(k=96)' END"
+rows() { # rows DB NAME: the names of the rows, their escapes undone
+    printf '%b\n' "$(script "$1" "$2" | sed -n 's/^set ytics scale 0 (\(.*\))$/\1/p' | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"
+}
+is "$(rows long.db round-time)" '"scheme=ps-sync" 1, "scheme=k-sync(k=96)" 2' "names that are too long lose what is the same in all of them"
+query long.db "UPDATE cell SET label = replace(label, 'sigma=0.1', 'sigma=0.' || number)"
+is "$(rows long.db round-time)" '"time=…0.0,unit=ms) scheme=ps-sync" 1, "time=…0.1,unit=ms) scheme=k-sync(k=96)" 2' "but never that by which they differ"
+is "$(rows long.db stragglers | grep -oE '"[^"]*"' | sort -u | wc -l)" 6 "and so do those of workers"
+is "$(script tiny.db round-time | grep -c logscale)" 0 "a linear axis"
+query long.db "UPDATE trial_metric SET value = 100 * value WHERE trial_id IN (SELECT trial_id FROM trial JOIN cell USING (cell_id) WHERE number = 1)"
+is "$(script long.db round-time | grep -c '^set logscale x')" 1 "and a logarithmic one where round times span more than two decades"
+wide() { # wide DB NAME: whether the key's columns, each the widest letters and a sample, are as wide as the picture at most
+    script "$1" "$2" | perl -ne 'if (/^set key at screen 0.5,\S+ .*maxcols (\d+)/) { $columns = $1 }
+        if (/^plot /) { while (/title (?:\x27((?:[^\x27]|\x27\x27)*)\x27|"([^"]*)")/g) { $name = $1 // $2; $name =~ s/\\\d{3}/x/g; $most = length $name if length $name > $most } }
+        END { print $columns > 0 && $columns * ($most + 6) <= 92 ? "fits" : "$columns columns of $most letters" }'
+}
+for name in round-time learning stragglers predictions timeline; do
+    is "$(wide long.db $name)" fits "$name: the key fits into the picture"
+done
+# A level that changes: the later campaigns of a history.
+cp tiny.db history.db
+for seed in 2 3 4 5 6; do "$LAGGARD" run tiny.yaml --db history.db --quiet --seed $seed > /dev/null; done
+median="metric_id = (SELECT metric_id FROM metric WHERE name = 'round_time_ns.p50')"
+query history.db "UPDATE trial_metric SET value = 1e7 + trial_id WHERE $median; UPDATE trial_metric SET value = 2 * value WHERE $median AND trial_id IN (SELECT trial_id FROM trial WHERE campaign_id > 3)"
+script history.db history > history.text
+is "$(block line0 < history.text)" "$("$LAGGARD" history history.db --json | jq -r '.series[0].points | to_entries[] | [.key + 1, .value.median / 1e6] | @tsv' | awk '{ printf "%d %.6f\n", $1, $2 }')" "history: the medians of laggard history"
+is "$(block worse < history.text | cut -d ' ' -f 1 | tr '\n' ' ')$(block better < history.text)" "4 4 " "history: its change points"
+is "$(block levels < history.text | cut -d ' ' -f 1 | tr '\n' ' ')" "0.70 3.30  3.70 6.30  0.70 3.30  3.70 6.30  " "history: levels from one to the next"
+is "$(script tiny.db history | grep -c '^\$\(worse\|better\|levels\)')" 0 "history: one campaign has none"
+
 # ---- gnuplot's answer ----
 pictures() { # pictures DB NAME: one in every format
     "$LAGGARD" plot "$1" "$2" -o picture.svg 2> err.text
@@ -73,7 +105,7 @@ if command -v gnuplot > /dev/null; then
         case $name in sizes) pictures sizes.db sizes ;; links) pictures links.db links ;; *) pictures tiny.db "$name" ;; esac
     done
     # Names that would be commands, markup or no text at all.
-    hostile="'a''b\"\`touch broke-out\`\$(touch broke-out)<script>&</text>]]>@x{}\\' || char(10) || 'system(\"touch broke-out\")' || char(1) || CAST(x'ff41' AS TEXT)"
+    hostile="'a''b\"\`touch broke-out\`\$(touch broke-out)<script>&</text>]]>@x{}\\' || char(10) || 'system(\"touch broke-out\")' || char(1) || CAST(x'ff41efbfbec29b' AS TEXT)"
     for db in tiny.db sizes.db links.db; do
         query $db "UPDATE cell SET label = $hostile || number; UPDATE node SET name = $hostile || node; UPDATE campaign SET name = $hostile; UPDATE trial SET arm = $hostile"
     done
@@ -85,6 +117,20 @@ if command -v gnuplot > /dev/null; then
         is "$(xmllint --xpath 'count(//*[local-name()="script"])' picture.svg 2>&1)" 0 "$name: well-formed, and names are no markup"
     done
     is "$(ls -A . | grep -c broke-out)" 0 "no name was run"
+    # What gnuplot takes for a quote, an escape or a format, in names of rows and of lines.
+    cp links.db odd.db
+    query odd.db "UPDATE cell SET label = '''loss=1% rate=%s \\101''1%n''' || number; UPDATE node SET name = '%n''' || node; UPDATE trial SET arm = ''"
+    for name in $names; do
+        [ "$name" = sizes ] || "$LAGGARD" plot odd.db "$name" -o "odd-$name.svg" 2>> err.text
+    done
+    is "$(cat err.text)" "" "quotes, escapes and formats in names are letters"
+    for name in round-time learning stragglers; do
+        is "$(grep -c "^[[:space:]]*<text>'loss=1% rate=%s ..01'1%n'[01]" "odd-$name.svg" | sed 's/[1-9]/some/')" some "$name: and are shown as they are"
+    done
+    # Numbers that are none, and numbers that no axis has.
+    query odd.db "UPDATE evaluation SET loss = CASE round WHEN 0 THEN 2.3 WHEN 3 THEN 1.7e308 ELSE 9e999 END"
+    "$LAGGARD" plot odd.db learning > picture.svg 2> err.text
+    is "$?$(cat err.text)$(grep -c '<desc.* 4 means are no finite number, and left out.' picture.svg)" 01 "a loss without end is left out, and that is said"
     "$LAGGARD" plot tiny.db timeline > first.svg
     "$LAGGARD" plot tiny.db timeline > second.svg
     cmp -s first.svg second.svg
@@ -111,10 +157,14 @@ refused "an unknown campaign" 2 "holds no campaign 9" tiny.db timeline --campaig
 refused "an unknown trial" 2 "holds no trial 99" tiny.db timeline --trial 99
 refused "an unknown round" 2 "trial 1 has no round 77" tiny.db timeline --round 77
 refused "a folder that is not there" 3 "cannot write 'no/such/file'" tiny.db timeline -o no/such/file
+query long.db "UPDATE evaluation SET loss = 9e999"
+refused "losses without end alone" 2 "would be empty: No mean loss is a finite number" long.db learning
+query long.db "PRAGMA foreign_keys = off; DELETE FROM node"
+refused "spans of no node" 2 "would be empty: What each node did in round . of trial 1. No span of it has a node" long.db timeline
 refused "no measured links" 2 "would be empty: No link was measured" tiny.db links
 query tiny.db "UPDATE trial SET fidelity = 'void', fidelity_reason = 'for the test'"
-for name in round-time predictions learning timeline stragglers; do
-    refused "only void trials" 2 "plot $name of campaign 1 of 'tiny.db' would be empty: No" tiny.db "$name"
+for name in round-time predictions learning timeline stragglers history; do
+    refused "only void trials" 2 "plot $name of campaign 1 of 'tiny.db' would be empty: [Nn]o" tiny.db "$name"
 done
 query tiny.db "PRAGMA foreign_keys = off; DELETE FROM campaign"
 refused "no campaign" 2 "holds no campaign: there is nothing to show" tiny.db timeline

@@ -46,7 +46,7 @@ is "$(page 'count(//th[not(@scope)])')" 0 "every heading says what it heads"
 is "$(page 'count(//h3)')" 18 "nine sections a campaign"
 if [ -z "$drawn" ]; then
     is "$(page 'count(//*[local-name()="svg"]) - count(//*[local-name()="svg"][@role="img"][*[local-name()="title"][string-length() > 9]][*[local-name()="desc"][string-length() > 20]])')" 0 "every picture has a title and a description"
-    is "$(page 'count(//*[local-name()="svg"])')" 16 "and there are eight a campaign"
+    is "$(page 'count(//*[local-name()="svg"])')" 17 "and there are eight a campaign, and one of all of them in time"
     is "$(page 'count(//*[local-name()="svg"]//@*[name() != "flood-color"][contains(., "rgb(") or . = "black" or . = "white"])')" 0 "their colours are the page's"
 fi
 is "$(($(wc -c < page.html) < 3000000))" 1 "at most 3 MB"
@@ -71,7 +71,7 @@ for campaign in 1 2; do
 done
 is "$(page "//table[starts-with(normalize-space(caption), 'Median round times')]/tbody/tr/*[5]/text()")" "$(query tiny.db "SELECT $(ms round_time_p50_ns) FROM cells ORDER BY label, campaign_id")" "the campaigns beside each other"
 is "$(page "string(//pre)")" "$(cat tiny.yaml)" "the campaign file"
-is "$(page '//nav//a/@href' | tr -d ' \n')" 'href="#comparison"href="#c1"href="#c2"' "several campaigns: the way to each"
+is "$(page '//nav//a/@href' | tr -d ' \n')" 'href="#comparison"href="#history"href="#c1"href="#c2"' "several campaigns: the way to each"
 report tiny.db --campaign 2
 is "$(page 'count(//h2)') $(page 'string(//h2/@id)') $(page 'string(//h2)') $(page 'count(//nav//a)')" "1 c2 tiny 10" "one campaign alone has no comparison"
 "$LAGGARD" report tiny.db --no-plots > page.html
@@ -94,7 +94,7 @@ if [ -z "$drawn" ]; then
         page "count(//section[@aria-labelledby='c$1']//*[local-name()='svg'])"
     }
     each=$(pictures 34)
-    is "$((each > 3)) $(page 'count(//*[local-name()="svg"])')" "1 $(((30 + each - 1) / each * each))" "30 pictures, and the rest of the campaign that had the last of them"
+    is "$((each > 3)) $(page 'count(//*[local-name()="svg"])')" "1 $(((30 + each - 1) / each * each + 1))" "30 pictures, the rest of the campaign that had the last of them, and that of all campaigns"
     is "$(pictures 33) $(pictures 27) $(page 'count(//section[@aria-labelledby="c27"]//h3)')" "$each 0 9" "no campaign has half of them; those without have their tables"
     like "$(page 'string(//section[@aria-labelledby="c27"]/p[@class="note"])')" "Its pictures are not here, .* laggard report many.db --campaign 27 draws them" "and say how to draw them"
     report many.db --campaign 27

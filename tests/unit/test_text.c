@@ -126,6 +126,17 @@ static void json_escapes_strings(void **state)
 
 #define REPLACED "\xef\xbf\xbd"
 
+static void a_line_has_no_control_character(void **state)
+{
+    (void)state;
+    cleanup(text_free) struct text text = {0};
+    text_add_line(&text, "a\n\x1b[31mµ\x7f\xc2\x9b\xc2\xa0\xef\xbf\xbe\xef\xbf\xbd\xff€", '?');
+    assert_string_equal(text.bytes, "a??[31mµ??\xc2\xa0?" REPLACED REPLACED "€");
+    text_clear(&text);
+    text_add_line(&text, NULL, '?');
+    assert_int_equal(text.length, 0);
+}
+
 static void json_replaces_what_is_not_utf8(void **state)
 {
     (void)state;
@@ -178,10 +189,11 @@ static void json_doubles_read_back_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_and_stays_terminated),     cmocka_unit_test(long_formats_fit_at_every_fill_level),
-        cmocka_unit_test(width_counts_code_points),       cmocka_unit_test(padding_looks_at_the_last_line),
-        cmocka_unit_test(json_places_commas_and_colons),  cmocka_unit_test(json_escapes_strings),
-        cmocka_unit_test(json_replaces_what_is_not_utf8), cmocka_unit_test(json_doubles_read_back_the_same),
+        cmocka_unit_test(grows_and_stays_terminated),      cmocka_unit_test(long_formats_fit_at_every_fill_level),
+        cmocka_unit_test(width_counts_code_points),        cmocka_unit_test(padding_looks_at_the_last_line),
+        cmocka_unit_test(json_places_commas_and_colons),   cmocka_unit_test(json_escapes_strings),
+        cmocka_unit_test(a_line_has_no_control_character), cmocka_unit_test(json_replaces_what_is_not_utf8),
+        cmocka_unit_test(json_doubles_read_back_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
