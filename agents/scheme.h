@@ -20,7 +20,15 @@ struct landing;
 struct buffer;
 struct task_result;
 
-enum scheme_family { FAMILY_SERVER, FAMILY_ALLREDUCE, FAMILY_LOCAL, FAMILY_DECENTRALISED, FAMILY_CODED, FAMILY_COUNT };
+enum scheme_family {
+    FAMILY_SERVER,
+    FAMILY_ALLREDUCE,
+    FAMILY_LOCAL,
+    FAMILY_DECENTRALISED,
+    FAMILY_CODED,
+    FAMILY_FEDERATED,
+    FAMILY_COUNT
+};
 enum scheme_flags {
     SCHEME_NEEDS_VALUES = 1,       /* refuses gradients: none */
     SCHEME_SURVIVES_PEER_LOSS = 2, /* a lost node is recorded and the trial goes on */

@@ -32,6 +32,9 @@ static const struct scheme *const schemes[] = {
     &scheme_overlap_local_sgd,
     &scheme_d_psgd,
     &scheme_gradient_coding,
+    &scheme_fedavg,
+    &scheme_fedbuff,
+    &scheme_safa,
 };
 
 int scheme_count(void)

@@ -229,8 +229,8 @@ static uint64_t spans_a_round(const struct scheme_setup *setup, int node)
 
 static void predict(const struct scheme_setup *setup, struct prediction *prediction)
 {
-    static const struct server_policy exchange = {.quota = QUOTA_ONE, .distinct = true};
-    server_rounds_predict_policy(setup, &exchange, (int)setup->values[PERIOD], prediction);
+    static const struct server_policy exchange = {.distinct = true};
+    server_rounds_predict_policy(setup, &exchange, 1, (int)setup->values[PERIOD], prediction);
 }
 
 static const struct param params[] = {

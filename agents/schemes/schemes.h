@@ -31,5 +31,8 @@ extern const struct scheme scheme_local_adaalter;
 extern const struct scheme scheme_overlap_local_sgd;
 extern const struct scheme scheme_d_psgd;
 extern const struct scheme scheme_gradient_coding;
+extern const struct scheme scheme_fedavg;
+extern const struct scheme scheme_fedbuff;
+extern const struct scheme scheme_safa;
 
 #endif

@@ -19,15 +19,10 @@
 #include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_rate.h"
 
-static int quota_of(const struct scheme_setup *setup, const struct server_policy *policy)
-{
-    return policy->quota == QUOTA_ONE ? 1 : server_rounds_quota(setup);
-}
-
 /* NAN: there is none. */
-static double compute_closed_form_ns(const struct scheme_setup *setup, const struct server_policy *policy, int steps)
+static double compute_closed_form_ns(const struct scheme_setup *setup, const struct server_policy *policy, int quota, int steps)
 {
-    const int workers = setup->workers, quota = quota_of(setup, policy);
+    const int workers = setup->workers;
     const int load = policy->coded ? server_coding_load(setup) : 1, group = policy->coded ? server_coding_group(setup) : 1;
     if (setup->compute_time->kind == DISTRIBUTION_MEASURED || (group > 1 && setup->slow_factors))
         return NAN;
@@ -45,12 +40,12 @@ static double compute_closed_form_ns(const struct scheme_setup *setup, const str
     return steps * quota / rate;
 }
 
-void server_rounds_predict_policy(const struct scheme_setup *setup, const struct server_policy *policy, int steps,
+void server_rounds_predict_policy(const struct scheme_setup *setup, const struct server_policy *policy, int quota, int steps,
                                   struct prediction *prediction)
 {
     if (!predict_begin(setup, prediction))
         return;
-    struct server_simulation simulation = {.setup = setup, .policy = policy, .quota = quota_of(setup, policy), .steps = steps};
+    struct server_simulation simulation = {.setup = setup, .policy = policy, .quota = quota, .steps = steps};
     struct server_simulation whole = simulation;
     whole.bytes = whole.latency = whole.arithmetic = true;
     const uint64_t updates = server_simulation_updates(&whole);
@@ -60,7 +55,7 @@ void server_rounds_predict_policy(const struct scheme_setup *setup, const struct
     simulation.latency = true;
     const double delayed_ns = server_simulation_update_ns(&simulation, updates);
     const double whole_ns = server_simulation_update_ns(&whole, updates);
-    const double closed_ns = compute_closed_form_ns(setup, policy, steps);
+    const double closed_ns = compute_closed_form_ns(setup, policy, quota, steps);
     prediction->compute_ns = isnan(closed_ns) ? compute_ns : closed_ns;
     prediction->bandwidth_ns = crossing_ns - compute_ns;
     prediction->latency_ns = delayed_ns - crossing_ns;
@@ -89,5 +84,5 @@ void server_rounds_predict(const struct scheme_setup *setup, struct prediction *
     if (policy->coded && server_coding_load(setup) == 1) /* nothing is coded, and everyone is waited for */
         predict_server_rounds_of_one(setup, prediction);
     else
-        server_rounds_predict_policy(setup, policy, 1, prediction);
+        server_rounds_predict_policy(setup, policy, server_rounds_quota(setup), 1, prediction);
 }

@@ -53,9 +53,9 @@ void server_rounds_on_sent(struct node *node, struct buffer *buffer, int destina
 void server_rounds_on_timer(struct node *node, int timer);
 void server_rounds_on_peer(struct node *node, int peer, enum peer_state state);
 const float *server_rounds_model(struct node *node);
-/* server_predict.c. With a policy and gradients that a worker computes before it pushes: for schemes of their own. */
+/* server_predict.c. With a policy, a quota, and gradients that a worker computes before it pushes: for schemes of their own. */
 void server_rounds_predict(const struct scheme_setup *setup, struct prediction *prediction);
-void server_rounds_predict_policy(const struct scheme_setup *setup, const struct server_policy *policy, int steps,
+void server_rounds_predict_policy(const struct scheme_setup *setup, const struct server_policy *policy, int quota, int steps,
                                   struct prediction *prediction);
 
 /* Rows of a scheme's parameters (server_rate.h). */

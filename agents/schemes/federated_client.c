@@ -1,0 +1,181 @@
+/* agents/schemes/federated_client.c: a client of a federated scheme; see federated.h.
+ *
+ * A model lands in `received` and is exchanged for the client's own, which the steps then move. What is sent is a copy, so the
+ * next model may be taken while an update is still under way. */
+#include "agents/schemes/federated.h"
+
+void federated_client_prepare(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->received = node_alloc(node, federated_bytes(node));
+    state->gradient = node_alloc(node, federated_bytes(node));
+    state->update = node_alloc(node, federated_bytes(node));
+    if (state->policy->differences && state->model)
+        state->base = node_alloc(node, federated_bytes(node));
+}
+
+/* Whether clients have a model, carried or not: a synthetic workload has none. */
+static bool models(const struct node *node)
+{
+    const struct federated_state *state = node->state;
+    return state->model || node->setup->matrix_count > 0;
+}
+
+static uint64_t period(const struct node *node)
+{
+    return (uint64_t)node->setup->values[FEDERATED_PERIOD];
+}
+
+static void compute(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->generation = node_compute(node, &(struct task){.kind = TASK_GRADIENT,
+                                                          .step = state->first_step + state->done,
+                                                          .model = state->model,
+                                                          .gradient = state->gradient,
+                                                          .parts = 1});
+}
+
+/* All that was done since the model came is of no use. */
+static void lose_work(struct node *node, uint64_t step)
+{
+    const struct federated_state *state = node_state(node);
+    node_gradient(node, &(struct gradient_record){.round = (uint32_t)state->version,
+                                                  .worker = (uint32_t)node->index,
+                                                  .step = step,
+                                                  .fate = GRADIENT_CANCELLED,
+                                                  .arrived_ns = node_now(node)});
+}
+
+static void give_up(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    if (!state->generation && !state->starved)
+        return;
+    if (state->generation)
+        node_cancel(node, state->generation);
+    lose_work(node, state->first_step + state->done - state->starved);
+    state->generation = 0;
+    state->starved = false;
+}
+
+static void take_model(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    const bool newer = state->received_version > state->version;
+    state->pending = false;
+    state->assignment = state->received_assignment;
+    state->version = state->received_version;
+    state->first_step = state->policy->counts ? state->first_step + state->done : state->version * period(node);
+    state->done = 0;
+    if (state->model) {
+        float *spare = state->model;
+        state->model = state->received;
+        state->received = spare;
+    }
+    if (state->policy->differences && models(node))
+        node_copy(node, state->base, state->model, node->setup->parameter_count);
+    if (newer)
+        node_round_finished(node, state->version - 1);
+    compute(node);
+}
+
+void federated_client_model(struct node *node, const struct message *message)
+{
+    struct federated_state *state = node_state(node);
+    state->received_version = message->header.step;
+    state->received_assignment = message->header.index;
+    if (state->policy->finishes && (state->generation || state->starved)) {
+        state->pending = true;
+        return;
+    }
+    give_up(node);
+    take_model(node);
+}
+
+static void send_update(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    const size_t count = node->setup->parameter_count;
+    const bool differs = state->policy->differences && models(node);
+    int64_t begin_ns = node_now(node);
+    node_copy(node, state->update, differs ? state->base : state->model ? state->model : state->gradient, count);
+    if (differs)
+        node_axpy(node, state->update, -1, state->model, count);
+    node_span(node, SPAN_REDUCE, state->version, begin_ns, node_now(node), -1, federated_bytes(node));
+    const struct message_header header = {.kind = FEDERATED_UPDATE,
+                                          .step = state->version,
+                                          .index = state->assignment,
+                                          .argument = (int64_t)(state->first_step + state->done - 1)};
+    state->sending = true;
+    node_send(node, node->setup->workers, &header, node_wrap(node, state->update, federated_bytes(node), 0), 0,
+              federated_bytes(node));
+}
+
+static void wait_or_go_on(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    if (state->pending)
+        take_model(node);
+    else
+        state->wait_begin_ns = node_now(node);
+}
+
+/* All steps are done: the update is sent, as soon as the last one has gone, or the client fails. */
+static void report(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    const double dropout = node->setup->values[FEDERATED_DROPOUT];
+    if (dropout > 0 && rng_uniform(&state->random) < dropout) {
+        lose_work(node, state->first_step + state->done - 1);
+        wait_or_go_on(node);
+        return;
+    }
+    state->starved = state->sending;
+    if (state->starved)
+        return;
+    send_update(node);
+    wait_or_go_on(node);
+}
+
+void federated_client_sent(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->sending = false;
+    if (!state->starved)
+        return;
+    state->starved = false;
+    send_update(node);
+    wait_or_go_on(node);
+}
+
+void federated_on_task(struct node *node, const struct task_result *result)
+{
+    struct federated_state *state = node_state(node);
+    if (result->generation != state->generation || result->part != result->parts - 1)
+        return;
+    const uint64_t step = state->first_step + state->done++;
+    state->generation = 0;
+    if (models(node)) {
+        int64_t begin_ns = node_now(node);
+        node_update(node, state->model, state->gradient, 1, 0, node->setup->parameter_count, step);
+        node_span(node, SPAN_APPLY, state->version, begin_ns, node_now(node), -1, federated_bytes(node));
+    }
+    if (state->done < period(node))
+        compute(node);
+    else
+        report(node);
+}
+
+void federated_client_stop(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->stopped = true;
+    give_up(node);
+    node_finished(node);
+}
+
+uint64_t federated_assignment_spans(const struct scheme_setup *setup)
+{
+    return 2 * (uint64_t)setup->values[FEDERATED_PERIOD] + 5; /* steps; receive, wait, make the update, send, and one given up */
+}
