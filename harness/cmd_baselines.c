@@ -1,4 +1,5 @@
 /* cmd_baselines.c: `laggard baselines`: which campaigns of a database others are compared with. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,13 +62,15 @@ static const struct option_row baselines_rows[] = {
      .help = "diff: print one JSON document instead of the table"},
     {0},
 };
-static const struct option_table baselines_table = {
+static const char *const action_names[] = {"set", "show", "diff", "export", NULL};
+const struct option_table cmd_baselines_table = {
     .command = "baselines",
     .usage = "set|show|diff|export DB [OPTIONS]",
     .summary = "Sets the last campaign in DB as a baseline, lists baselines, compares with one, or prints them as JSON.",
     .rows = baselines_rows,
     .positional_minimum = 2,
     .positional_maximum = 2,
+    .first_words = action_names,
 };
 
 static const char STANDARD_NAME[] = "main";
@@ -165,26 +168,22 @@ static int diff(const char *db, struct baselines_options *options, struct err *e
     return 0;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(const char *db, struct baselines_options *options, struct err *err);
-} actions[] = {{"set", set}, {"show", show}, {"diff", diff}, {"export", export}};
+/* In the order of action_names. */
+static int (*const actions[])(const char *db, struct baselines_options *options, struct err *err) = {set, show, diff, export};
 enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
+static_assert(ACTIONS + 1 == sizeof(action_names) / sizeof(action_names[0]), "each action has a name");
 
 int cmd_baselines(int argc, char **argv, struct err *err)
 {
     struct baselines_options options = {0};
-    const char *names[ACTIONS];
     int words;
-    int result = options_parse(&baselines_table, argc, argv, &options, &words, err);
+    int result = options_parse(&cmd_baselines_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
-    for (int i = 0; i < ACTIONS; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(argv[0], actions[i].name) == 0)
-            return actions[i].run(argv[1], &options, err);
-    }
-    const char *near = options_nearest(argv[0], names, ACTIONS);
+    for (int i = 0; i < ACTIONS; i++)
+        if (strcmp(argv[0], action_names[i]) == 0)
+            return actions[i](argv[1], &options, err);
+    const char *near = options_nearest(argv[0], action_names, ACTIONS);
     return err_set(err, ERR_USAGE, "baselines: found '%s'%s%s%s are: set, show, diff, export", argv[0],
                    near ? ", did you mean '" : ", allowed", near ? near : "", near ? "'? Allowed" : "");
 }

@@ -13,7 +13,7 @@
 #include "netem/fabric.h"
 
 static const struct option_row doctor_rows[] = {{0}};
-static const struct option_table doctor_table = {
+const struct option_table cmd_doctor_table = {
     .command = "doctor",
     .usage = "",
     .summary = "Says what this host can do, and the remedy for what it cannot.",
@@ -29,7 +29,7 @@ int cmd_doctor(int argc, char **argv, struct err *err)
 {
     char none = 0, path[4096];
     int count;
-    int result = options_parse(&doctor_table, argc, argv, &none, &count, err);
+    int result = options_parse(&cmd_doctor_table, argc, argv, &none, &count, err);
     if (result != 0)
         return result < 0 ? result : 0;
     struct fabric_host host;

@@ -40,7 +40,7 @@ static const struct option_row enter_rows[] = {
      .help = "join the words with blanks and give them to /bin/sh on the node, as rsh and ssh do"},
     {0},
 };
-static const struct option_table enter_table = {
+const struct option_table cmd_enter_table = {
     .command = "enter",
     .usage = "[OPTIONS] NODE [-- CMD [ARGUMENTS]]",
     .summary = "Runs CMD (default: your shell) on a node of a network that `laggard exec` or `laggard run` holds.",
@@ -176,7 +176,7 @@ int cmd_enter(int argc, char **argv, struct err *err)
     char **line = arena_copy(entry.arena, argv, sizeof(*argv) * (size_t)(argc + 1)); /* options_parse() permutes argv */
     struct enter_options options = {0};
     int words;
-    int result = options_parse(&enter_table, argc, argv, &options, &words, err);
+    int result = options_parse(&cmd_enter_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
     bool exact = words > 1 && is_exact(line, argc, argv[1]);

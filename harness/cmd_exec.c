@@ -73,7 +73,7 @@ static const struct option_row exec_rows[] = {
      .help = "do not say which network was built"},
     {0},
 };
-static const struct option_table exec_table = {
+const struct option_table cmd_exec_table = {
     .command = "exec",
     .usage = "FILE [OPTIONS] [-- CMD [ARGUMENTS]]",
     .summary =
@@ -196,7 +196,7 @@ int cmd_exec(int argc, char **argv, struct err *err)
 {
     cleanup(exec_clean) struct exec exec = {.arena = arena_new(), .signal_fd = -1, .options.engine = NOT_GIVEN};
     int words;
-    int result = options_parse(&exec_table, argc, argv, &exec.options, &words, err);
+    int result = options_parse(&cmd_exec_table, argc, argv, &exec.options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
     result = campaign_load(argv[0], NULL, exec.arena, &exec.plan, err);

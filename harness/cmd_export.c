@@ -80,7 +80,7 @@ static const struct option_row export_rows[] = {
      .help = "write there, in place of standard output"},
     {0},
 };
-static const struct option_table export_table = {
+const struct option_table cmd_export_table = {
     .command = "export",
     .usage = "DB [OPTIONS]",
     .summary = "Prints what DB holds in a format of other programs.",
@@ -189,7 +189,7 @@ int cmd_export(int argc, char **argv, struct err *err)
 {
     struct export_options options = {0};
     int files;
-    int result = options_parse(&export_table, argc, argv, &options, &files, err);
+    int result = options_parse(&cmd_export_table, argc, argv, &options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     bool views = options.format == EXPORT_CSV || options.format == EXPORT_JSONL;

@@ -24,7 +24,7 @@ static const struct option_row fields_rows[] = {
      .help = "print the control protocol's operations and their layout"},
     {0},
 };
-static const struct option_table fields_table = {
+const struct option_table cmd_fields_table = {
     .command = "fields",
     .usage = "[--schema | --control]",
     .summary = "Lists the fields of a campaign file with units, ranges and defaults.",
@@ -60,7 +60,7 @@ int cmd_fields(int argc, char **argv, struct err *err)
 {
     struct fields_options options = {0};
     int count;
-    int result = options_parse(&fields_table, argc, argv, &options, &count, err);
+    int result = options_parse(&cmd_fields_table, argc, argv, &options, &count, err);
     if (result != 0)
         return result < 0 ? result : 0;
     cleanup(text_free) struct text out = {0};

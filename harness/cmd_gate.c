@@ -110,7 +110,7 @@ static const struct option_row gate_rows[] = {
      .help = "auto, always or never; NO_COLOR is honoured"},
     {0},
 };
-static const struct option_table gate_table = {
+const struct option_table cmd_gate_table = {
     .command = "gate",
     .usage = "DB [OPTIONS]",
     .summary =
@@ -214,7 +214,7 @@ int cmd_gate(int argc, char **argv, struct err *err)
 {
     struct gate_options options = {.asked.slowdown = 0.1};
     int files;
-    int result = options_parse(&gate_table, argc, argv, &options, &files, err);
+    int result = options_parse(&cmd_gate_table, argc, argv, &options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     options.asked.db = argv[0];

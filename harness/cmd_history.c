@@ -66,7 +66,7 @@ static const struct option_row history_rows[] = {
      .help = "auto, always or never; NO_COLOR is honoured"},
     {0},
 };
-static const struct option_table history_table = {
+const struct option_table cmd_history_table = {
     .command = "history",
     .usage = "DB [OPTIONS]",
     .summary = "Prints the medians of a metric over the campaigns in DB, oldest first, and marks where their level changed.",
@@ -94,7 +94,7 @@ int cmd_history(int argc, char **argv, struct err *err)
     cleanup(text_free) struct text text = {0};
     cleanup(sql_cleanup) struct sql *sql = NULL;
     int files;
-    int result = options_parse(&history_table, argc, argv, &options, &files, err);
+    int result = options_parse(&cmd_history_table, argc, argv, &options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     question.metric = options.metric;

@@ -18,7 +18,7 @@ static const struct option_row merge_rows[] = {
      .help = "keep campaigns apart that would be shards of one"},
     {0},
 };
-static const struct option_table merge_table = {
+const struct option_table cmd_merge_table = {
     .command = "merge",
     .usage = "OUT IN...",
     .summary =
@@ -38,7 +38,7 @@ int cmd_merge(int argc, char **argv, struct err *err)
 {
     struct merge_options options = {0};
     int files;
-    int result = options_parse(&merge_table, argc, argv, &options, &files, err);
+    int result = options_parse(&cmd_merge_table, argc, argv, &options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     for (int i = 1; i < files; i++)

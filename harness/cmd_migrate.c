@@ -7,7 +7,7 @@
 #include "harness/commands.h"
 #include "results/migrate.h"
 
-static const struct option_table migrate_table = {
+const struct option_table cmd_migrate_table = {
     .command = "migrate",
     .usage = "DB",
     .summary = "Brings a database that an earlier laggard made to the schema of this one, and keeps it as it was in DB.vVERSION.",
@@ -19,7 +19,7 @@ int cmd_migrate(int argc, char **argv, struct err *err)
 {
     struct migration done = {0};
     int files;
-    int result = options_parse(&migrate_table, argc, argv, NULL, &files, err);
+    int result = options_parse(&cmd_migrate_table, argc, argv, NULL, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     result = migrate(argv[0], &done, err);

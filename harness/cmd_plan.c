@@ -38,7 +38,7 @@ static const struct option_row plan_rows[] = {
      .help = "in place of the file's seed"},
     {0},
 };
-static const struct option_table plan_table = {
+const struct option_table cmd_plan_table = {
     .command = "plan",
     .usage = "FILE [OPTIONS]",
     .summary = "Prints every cell and trial of the campaign in FILE; runs nothing.",
@@ -90,7 +90,7 @@ int cmd_plan(int argc, char **argv, struct err *err)
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     struct plan_options options = {.world = -1};
     int files;
-    int result = options_parse(&plan_table, argc, argv, &options, &files, err);
+    int result = options_parse(&cmd_plan_table, argc, argv, &options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     struct plan plan;

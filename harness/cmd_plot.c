@@ -60,7 +60,7 @@ static const struct option_row plot_rows[] = {
      .help = "write there, in place of standard output"},
     {0},
 };
-static const struct option_table plot_table = {
+const struct option_table cmd_plot_table = {
     .command = "plot",
     .usage = "DB [NAME] [OPTIONS]",
     .summary = "Draws one picture of what DB holds; gnuplot is needed. Without NAME it lists the names.",
@@ -122,7 +122,7 @@ int cmd_plot(int argc, char **argv, struct err *err)
     struct plot_options options = {.round = -1};
     cleanup(text_free) struct text out = {0};
     int words;
-    int result = options_parse(&plot_table, argc, argv, &options, &words, err);
+    int result = options_parse(&cmd_plot_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
     if (words == 1)

@@ -37,7 +37,7 @@ static const struct option_row report_rows[] = {
      .help = "tables alone; gnuplot is then not needed"},
     {0},
 };
-static const struct option_table report_table = {
+const struct option_table cmd_report_table = {
     .command = "report",
     .usage = "DB -o FILE.html [OPTIONS]",
     .summary = "Writes one page with tables and pictures of what DB holds. It needs no network and no other file.",
@@ -53,7 +53,7 @@ int cmd_report(int argc, char **argv, struct err *err)
     cleanup(text_free) struct text page = {0};
     cleanup(output_file_discard) struct output_file file = {0};
     int words;
-    int result = options_parse(&report_table, argc, argv, &options, &words, err);
+    int result = options_parse(&cmd_report_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
     const struct report_asked asked = {.campaign_id = options.campaign, .no_plots = options.no_plots};

@@ -311,7 +311,7 @@ int cmd_run(int argc, char **argv, struct err *err)
     run.options = (struct run_options){.world = NOT_GIVEN, .engine = NOT_GIVEN};
     char **kept_argv = arena_copy(run.arena, argv, sizeof(*argv) * (size_t)(argc + 1)); /* options_parse() permutes argv */
     int files;
-    int result = options_parse(&run_options_table, argc, argv, &run.options, &files, err);
+    int result = options_parse(&cmd_run_table, argc, argv, &run.options, &files, err);
     if (result != 0)
         return result < 0 ? result : 0;
     if (run_options_check(&run.options, err) < 0)

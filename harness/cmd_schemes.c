@@ -10,7 +10,7 @@
 #include "harness/commands.h"
 
 static const struct option_row schemes_rows[] = {{0}};
-static const struct option_table schemes_table = {
+const struct option_table cmd_schemes_table = {
     .command = "schemes",
     .usage = "[NAME]",
     .summary = "Lists the schemes, or one of them, with parameters, formula and source.",
@@ -64,7 +64,7 @@ int cmd_schemes(int argc, char **argv, struct err *err)
 {
     char none = 0;
     int names;
-    int result = options_parse(&schemes_table, argc, argv, &none, &names, err);
+    int result = options_parse(&cmd_schemes_table, argc, argv, &none, &names, err);
     if (result != 0)
         return result < 0 ? result : 0;
     if (names == 1 && !scheme_find(argv[0])) {

@@ -28,7 +28,7 @@ static const struct option_row sql_rows[] = {
      .help = "print the query of NAME, and run nothing"},
     {0},
 };
-static const struct option_table sql_table = {
+const struct option_table cmd_sql_table = {
     .command = "sql",
     .usage = "DB [NAME or QUERY] [OPTIONS]",
     .summary = "Asks the database: a canned query by its name, or any SELECT. Without either it lists the names.",
@@ -68,7 +68,7 @@ int cmd_sql(int argc, char **argv, struct err *err)
     cleanup(sql_cleanup) struct sql *sql = NULL;
     const char *text;
     int words;
-    int result = options_parse(&sql_table, argc, argv, &options, &words, err);
+    int result = options_parse(&cmd_sql_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
     result = database_open(argv[0], &sql, err);

@@ -61,7 +61,7 @@ static const struct option_row verify_rows[] = {
     {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .offset = offsetof(struct verify_options, quiet), .help = "no progress"},
     {0},
 };
-static const struct option_table verify_table = {
+const struct option_table cmd_verify_table = {
     .command = "verify",
     .usage = "FILE [OPTIONS]",
     .summary = "Builds each network of the campaign in FILE, measures its links and compares them with what was asked.",
@@ -173,7 +173,7 @@ int cmd_verify(int argc, char **argv, struct err *err)
     struct verify_options options = {.engine = NOT_GIVEN, .time_ns = 5 * NS_PER_S, .links = LINK_SURVEY_SAMPLE};
     cleanup(close_fd) int signal_fd = -1;
     int files, cell = NOT_GIVEN;
-    int code = options_parse(&verify_table, argc, argv, &options, &files, err);
+    int code = options_parse(&cmd_verify_table, argc, argv, &options, &files, err);
     if (code != 0)
         return code < 0 ? code : 0;
     host_limits_raise();

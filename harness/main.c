@@ -7,33 +7,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "harness/build_info.h"
 #include "harness/commands.h"
 #include "harness/interruption.h"
+#include "results/store.h"
+#include "schemas/control.h"
 
 static const struct command commands[] = {
-    {"run", "run a campaign and store every timing", cmd_run},
-    {"plan", "print every cell and trial of a campaign with its prediction; run nothing", cmd_plan},
-    {"verify", "measure every link of a campaign's networks and compare it with what was asked", cmd_verify},
-    {"exec", "build the network of a campaign and run any command on its nodes", cmd_exec},
-    {"enter", "run a program on a node of a running network", cmd_enter},
-    {"gate", "judge a campaign's thresholds, arm against arm or against a baseline", cmd_gate},
-    {"baselines", "set, show, compare and export baselines", cmd_baselines},
-    {"history", "show a metric over many campaigns, and where its level changed", cmd_history},
-    {"sql", "ask a database: canned or free queries", cmd_sql},
-    {"export", "print a database in the formats of other programs", cmd_export},
-    {"report", "write one page with tables and pictures of what a database holds", cmd_report},
-    {"plot", "draw a picture of what a database holds, as SVG, PNG or PDF", cmd_plot},
-    {"merge", "join several databases into one", cmd_merge},
-    {"migrate", "bring a database that an earlier laggard made to this one's schema", cmd_migrate},
-    {"schemes", "list the schemes with parameters, formulas and sources", cmd_schemes},
-    {"fields", "list the fields of a campaign file", cmd_fields},
-    {"doctor", "say what this host can do, and the remedy for what it cannot", cmd_doctor},
+    {"run", "run a campaign and store every timing", cmd_run, &cmd_run_table},
+    {"plan", "print every cell and trial of a campaign with its prediction; run nothing", cmd_plan, &cmd_plan_table},
+    {"verify", "measure every link of a campaign's networks and compare it with what was asked", cmd_verify, &cmd_verify_table},
+    {"exec", "build the network of a campaign and run any command on its nodes", cmd_exec, &cmd_exec_table},
+    {"enter", "run a program on a node of a running network", cmd_enter, &cmd_enter_table},
+    {"gate", "judge a campaign's thresholds, arm against arm or against a baseline", cmd_gate, &cmd_gate_table},
+    {"baselines", "set, show, compare and export baselines", cmd_baselines, &cmd_baselines_table},
+    {"history", "show a metric over many campaigns, and where its level changed", cmd_history, &cmd_history_table},
+    {"sql", "ask a database: canned or free queries", cmd_sql, &cmd_sql_table},
+    {"export", "print a database in the formats of other programs", cmd_export, &cmd_export_table},
+    {"report", "write one page with tables and pictures of what a database holds", cmd_report, &cmd_report_table},
+    {"plot", "draw a picture of what a database holds, as SVG, PNG or PDF", cmd_plot, &cmd_plot_table},
+    {"merge", "join several databases into one", cmd_merge, &cmd_merge_table},
+    {"migrate", "bring a database that an earlier laggard made to this one's schema", cmd_migrate, &cmd_migrate_table},
+    {"schemes", "list the schemes with parameters, formulas and sources", cmd_schemes, &cmd_schemes_table},
+    {"fields", "list the fields of a campaign file", cmd_fields, &cmd_fields_table},
+    {"doctor", "say what this host can do, and the remedy for what it cannot", cmd_doctor, &cmd_doctor_table},
+    {"completion", "print a script that completes commands, options and names in bash, zsh or fish", cmd_completion,
+     &cmd_completion_table},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+int command_count(void)
+{
+    return COMMAND_COUNT;
+}
+
+const struct command *command_at(int index)
+{
+    return &commands[index];
+}
 
 static void print_usage(FILE *stream)
 {
@@ -41,8 +57,27 @@ static void print_usage(FILE *stream)
                     "training behaves on "
                     "them.\n\nCommands:\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(stream, "  %-9s %s\n", commands[i].name, commands[i].summary);
+        fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(stream, "\n`laggard COMMAND --help` explains a command. `laggard --version` names the build.\n");
+}
+
+static void print_version(bool as_json)
+{
+    cleanup(text_free) struct text text = {0};
+    struct json json = {.out = &text};
+    if (!as_json) {
+        printf("laggard %s (%s)\n", build_info_version, build_info_revision);
+        return;
+    }
+    json_begin_object(&json, NULL);
+    json_string(&json, "version", build_info_version);
+    json_string(&json, "revision", build_info_revision);
+    json_string(&json, "mode", build_info_mode);
+    json_string(&json, "flags", build_info_flags);
+    json_integer(&json, "schema_version", STORE_VERSION);
+    json_integer(&json, "control_version", CONTROL_VERSION);
+    json_end_object(&json);
+    printf("%s\n", text.bytes);
 }
 
 static const struct command *find_command(const char *name, struct err *err)
@@ -108,7 +143,7 @@ int main(int argc, char **argv)
         return exit_code(finish_output(0));
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("laggard %s (%s)\n", build_info_version, build_info_revision);
+        print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
         return exit_code(finish_output(0));
     }
     struct err err = {0};

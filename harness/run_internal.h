@@ -15,7 +15,6 @@
 struct arena;
 struct cpu_limiter;
 struct err;
-struct option_table;
 struct store;
 
 struct run_options {
@@ -25,7 +24,6 @@ struct run_options {
     int64_t max_time_ns, retries;
     bool json, quiet, confirm, resume, accept_environment, seed_given;
 };
-extern const struct option_table run_options_table;
 int run_options_check(const struct run_options *options, struct err *err); /* options that contradict each other */
 enum { NOT_GIVEN = -1 };
 

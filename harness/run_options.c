@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/options.h"
 #include "harness/campaign.h"
+#include "harness/commands.h"
 #include "harness/progress.h"
 #include "harness/run_internal.h"
 
@@ -95,7 +96,7 @@ static const struct option_row run_rows[] = {
      .help = "auto, always or never; NO_COLOR is honoured"},
     {0},
 };
-const struct option_table run_options_table = {
+const struct option_table cmd_run_table = {
     .command = "run",
     .usage = "FILE [OPTIONS]",
     .summary = "Runs the campaign in FILE, stores every timing and prints one line a cell.",

@@ -22,6 +22,8 @@
 struct err;
 struct store;
 
+enum { STORE_VERSION = 2 }; /* of the schema */
+
 /* Says why this path could not become or be continued as our database, changing nothing. A file that another run is writing is
  * refused, here and by store_open(); readers are never in the way. */
 int store_check(const char *path, struct err *err);

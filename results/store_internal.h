@@ -86,6 +86,6 @@ static inline uint32_t store_big_endian(const uint8_t bytes[4])
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-enum { STORE_APPLICATION_ID = 0x4c616767, STORE_VERSION = 2 };
+enum { STORE_APPLICATION_ID = 0x4c616767 };
 
 #endif

@@ -3,8 +3,7 @@
  *
  *     ring       worker i with i-1 and i+1 (mod n)
  *     torus      a grid of rows x columns, worker r*columns + c, closed to rings in both directions; rows is the largest divisor
- *                of n
- *                that is not above its square root: 12 workers are 3 x 4, a prime number of them is one row, which is a ring
+ *                of n that is not above its square root: 12 workers are 3 x 4, a prime number of them is one row, a ring
  *     complete   everyone with everyone
  *     file       the edges of the campaign's worker_graph
  *

@@ -35,6 +35,7 @@ struct option_table {
     const char *command, *usage, *summary;
     const struct option_row *rows;
     int positional_minimum, positional_maximum; /* maximum -1: any number */
+    const char *const *first_words;             /* NULL-terminated: what the first positional argument is one of; NULL: anything */
     int command_position; /* which positional argument begins another program's command line: it and what follows is taken as it is,
                            * options included; 0: none does (the first never does) */
 };
