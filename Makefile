@@ -5,6 +5,7 @@ B := build/$(MODE)
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 PREFIX ?= /usr/local
+ZSH_FUNCTIONS ?= $(PREFIX)/share/zsh/site-functions
 CC ?= gcc
 PKG_CONFIG ?= pkg-config
 
@@ -22,7 +23,7 @@ $(error MODE=$(MODE) is not one of release, debug, asan, ubsan, coverage)
 endif
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef $(WARNINGS_$(MODE))
-CFLAGS_ALL := -std=gnu17 $(OPTIMISE) $(WARNINGS) -ffp-contract=off -pthread -D_GNU_SOURCE -I. -Iharness $(CFLAGS)
+CFLAGS_ALL := -std=gnu17 $(OPTIMISE) $(WARNINGS) -ffp-contract=off -pthread -D_GNU_SOURCE -I. -Iharness -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
 LDFLAGS_ALL := $(OPTIMISE) -pthread $(LDFLAGS)
 
 # One owner for each third-party header (tests/check-includes holds the list); everyone links what they own.
@@ -200,14 +201,22 @@ format: ## clang-format over all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
 .PHONY: install
-install: all ## copy the programs, man pages and documentation below PREFIX (default /usr/local; DESTDIR is honoured)
+install: all ## copy the programs, man pages, completions and documentation below PREFIX (default /usr/local; DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/laggard $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 755 $(B)/laggard $(B)/laggard-agent $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/laggard/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_FUNCTIONS) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(B)/laggard completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/laggard
+	$(B)/laggard completion zsh > $(DESTDIR)$(ZSH_FUNCTIONS)/_laggard
+	$(B)/laggard completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/laggard.fish
 	find docs -name '*.md' -o -name '*.yaml' -o -name '*.sh' -o -name '*.sql' -o -name '*.svg' | while read -r file; do \
 		install -D -m $$(test -x "$$file" && echo 755 || echo 644) "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file"; done
+
+.PHONY: deb
+deb: all ## a Debian package, build/deb/laggard_*.deb
+	$(Q)harness/package/build-deb $(VERSION)
 
 .PHONY: clean
 clean: ## remove build/
