@@ -31,6 +31,7 @@ static const struct scheme *const schemes[] = {
     &scheme_local_adaalter,
     &scheme_overlap_local_sgd,
     &scheme_d_psgd,
+    &scheme_matcha,
     &scheme_gradient_coding,
     &scheme_fedavg,
     &scheme_fedbuff,

@@ -55,20 +55,20 @@ static int grid_neighbours(const struct graph *graph, int worker, int neighbours
 
 /* ---- files ---- */
 
-static bool file_joins(const struct graph *graph, int low, int high)
+int graph_file_edge_number(const struct graph *graph, int low, int high)
 {
     int first = 0, end = graph->edge_count;
     while (first < end) {
         const int middle = first + (end - first) / 2;
         const struct worker_edge edge = graph_file_edge(graph, middle);
         if (edge.low == low && edge.high == high)
-            return true;
+            return middle;
         if (edge.low < low || (edge.low == low && edge.high < high))
             first = middle + 1;
         else
             end = middle;
     }
-    return false;
+    return -1;
 }
 
 /* Edges to lower workers come before those to higher ones, both ascending. neighbours NULL: only counted. */
@@ -95,7 +95,7 @@ bool graph_joins(const struct graph *graph, int worker, int other)
     if (graph->shape == GRAPH_COMPLETE)
         return true;
     if (graph->shape == GRAPH_FILE)
-        return file_joins(graph, worker < other ? worker : other, worker < other ? other : worker);
+        return graph_file_edge_number(graph, worker < other ? worker : other, worker < other ? other : worker) >= 0;
     int neighbours[GRID_DEGREE], count = grid_neighbours(graph, worker, neighbours);
     for (int i = 0; i < count; i++)
         if (neighbours[i] == other)

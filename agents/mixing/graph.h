@@ -40,6 +40,7 @@ struct graph {
 /* Of a file's edges, which stay where they are; NULL and 0 for the others. */
 struct graph graph_make(enum graph_shape shape, int workers, const void *edges, int edge_count);
 struct worker_edge graph_file_edge(const struct graph *graph, int index);
+int graph_file_edge_number(const struct graph *graph, int low, int high); /* -1: there is none */
 bool graph_joins(const struct graph *graph, int worker, int other);
 int graph_degree(const struct graph *graph, int worker);
 int graph_degree_most(const struct graph *graph);

@@ -20,8 +20,6 @@
  * 0's own; an average over all exists nowhere. */
 #include "agents/schemes/gossip_rounds.h"
 
-#include <math.h>
-
 #include "agents/node.h"
 #include "base/err.h"
 
@@ -152,8 +150,7 @@ void gossip_prepare_node(struct node *node)
     state->degree = state->active_degree = graph_degree(&graph, node->index);
     state->neighbours = node_alloc(node, (size_t)(state->degree + 1) * sizeof(*state->neighbours));
     graph_neighbours(&graph, node->index, state->neighbours);
-    state->alpha = kind->alpha(node->setup, &err);
-    if (isnan(state->alpha) || (kind->prepare && kind->prepare(node, &err) < 0))
+    if (kind->prepare(node, &err) < 0)
         node_fail(node, err.text);
     state->exchange = exchange_new(node, &(struct exchange_spec){.channel = CHANNEL,
                                                                  .neighbours = state->neighbours,

@@ -4,6 +4,7 @@
 #define LAGGARD_AGENTS_SCHEMES_GOSSIP_ROUNDS_H
 
 #include "agents/mixing/exchange.h"
+#include "agents/mixing/matching_plan.h"
 #include "agents/mixing/mixing.h"
 
 /* The parameters of all; a row's own come behind. */
@@ -23,13 +24,14 @@ enum gossip_common { GOSSIP_GRAPH, GOSSIP_OVERLAP, GOSSIP_COMMON_COUNT };
 struct gossip_state;
 /* What a row has of its own: `detail` points to it. */
 struct gossip_kind {
-    size_t own_bytes;                                   /* zeroed memory of the row's, behind the common state */
-    int (*prepare)(struct node *node, struct err *err); /* in prepare_node(), after the common part. NULL: nothing */
-    void (*choose)(struct node *node); /* before each round: which neighbours are active. NULL: all of them, always */
-    float (*alpha)(const struct scheme_setup *setup, struct err *err);
+    /* In prepare_node(), after the common part: sets alpha, and whatever choose() needs. */
+    int (*prepare)(struct node *node, struct err *err);
+    void (*choose)(struct node *node); /* before each round: who is active. NULL: all neighbours, always */
+    /* For predictions: the matchings, of which choose() takes some. NULL: there are none. */
+    int (*plan)(const struct scheme_setup *setup, struct arena *arena, struct matching_plan *plan, struct err *err);
 };
 
-struct gossip_state {
+struct gossip_state { /* a row's own state begins with it */
     struct exchange *exchange;
     int *neighbours;
     bool *active; /* [degree] */
@@ -55,9 +57,9 @@ uint64_t gossip_spans(const struct scheme_setup *setup, int node);
 /* gossip_predict.c */
 void gossip_predict(const struct scheme_setup *setup, struct prediction *prediction);
 
-/* Everything of a row but its name, texts, parameters, check and prepare. */
+/* Everything of a row but its name, texts, parameters, state_bytes and prepare. */
 #define GOSSIP_ROUNDS(kind)                                                                                                        \
-    .family = FAMILY_DECENTRALISED, .detail = (kind), .talks = mixing_talks, .spans_a_round = gossip_spans,                        \
+    .family = FAMILY_DECENTRALISED, .detail = (kind), .check = mixing_check, .talks = mixing_talks, .spans_a_round = gossip_spans, \
     .prepare_node = gossip_prepare_node, .start = gossip_start, .on_task = gossip_on_task, .on_header = gossip_on_header,          \
     .on_message = gossip_on_message, .on_sent = gossip_on_sent, .model_to_evaluate = gossip_model, .predict = gossip_predict
 
