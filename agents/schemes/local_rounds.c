@@ -13,6 +13,8 @@
  * background it is opened as soon as the one before is done. Neither begins an all-reduce that no step of the run waits for: steps
  * behind the last whole period stay a worker's own.
  *
+ * What is evaluated is the model that all workers have in common, not that of one of them with its own steps since.
+ *
  * Memory. The own model is read until the all-reduce is done, and its sum may be read by sends even afterwards: the average goes to
  * `next`, part by part as sums become final, and then model and next change places. In the background the model goes on changing:
  * a copy of it is what is averaged.
@@ -62,7 +64,7 @@ static void compute(struct node *node, struct local_rounds *rounds)
     }
     rounds->generation = node_compute(node, &(struct task){.kind = TASK_GRADIENT,
                                                            .step = rounds->step,
-                                                           .model = local_rounds_model(node),
+                                                           .model = rounds->has_values ? rounds->model : NULL,
                                                            .gradient = rounds->gradient,
                                                            .parts = 1});
 }
@@ -213,6 +215,7 @@ static void foreground_done(struct node *node, struct local_rounds *rounds)
         float *average = rounds->next;
         rounds->next = rounds->model;
         rounds->model = average;
+        node_copy(node, rounds->common, average, node->setup->parameter_count);
         if (policy->taken)
             policy->taken(node);
     }
@@ -259,11 +262,10 @@ void local_rounds_on_sent(struct node *node, struct buffer *buffer, int destinat
     allreduce->algorithm->on_sent(allreduce, buffer);
 }
 
-/* Between synchronisations a worker's own. */
 const float *local_rounds_model(struct node *node)
 {
     const struct local_rounds *rounds = node_state(node);
-    return rounds->has_values ? rounds->model : NULL;
+    return rounds->has_values ? rounds->common : NULL;
 }
 
 void local_rounds_start(struct node *node)

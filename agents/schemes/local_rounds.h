@@ -39,7 +39,8 @@ struct local_policy {
     /* These floats of rounds->sum are final: makes of them the same floats of rounds->next or, in the background, of the scheme's
      * own. NULL: the mean. */
     void (*take)(struct node *node, size_t first, size_t count);
-    /* In the foreground: the average is rounds->model now. In the background: what has been taken moves the model. */
+    /* In the foreground: the average is rounds->model now. In the background: what has been taken moves rounds->model, and
+     * rounds->common. */
     void (*taken)(struct node *node);
     /* Floats that every node adds to a synchronisation, in an all-reduce of their own beside it. NULL: none. */
     bool (*agrees)(const struct scheme_setup *setup);
@@ -54,6 +55,7 @@ struct local_rounds {
     int *members;
     bool has_model, has_values; /* has_model: also where its values are not carried */
     float *model, *next, *sum;  /* the policy's `vectors` each; model and next change places */
+    float *common;              /* the model that all have in common: in the foreground the last average */
     float *gradient, *snapshot; /* snapshot: what is averaged in the background */
     float told[LOCAL_TOLD], heard[LOCAL_TOLD];
     uint64_t step;                        /* the round, and the mini-batch */

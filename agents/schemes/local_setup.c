@@ -108,10 +108,13 @@ static void prepare_vectors(struct node *node, struct local_rounds *rounds)
     if (!rounds->has_model)
         return;
     rounds->model = node_alloc(node, bytes);
+    rounds->common = node_alloc(node, setup->parameter_count * sizeof(float));
     if (!local_policy_of(setup)->background)
         rounds->next = node_alloc(node, bytes);
-    if (initial)
-        node_copy(node, rounds->model, initial, setup->parameter_count);
+    if (!initial)
+        return;
+    node_copy(node, rounds->model, initial, setup->parameter_count);
+    node_copy(node, rounds->common, initial, setup->parameter_count);
 }
 
 void local_rounds_prepare_node(struct node *node)

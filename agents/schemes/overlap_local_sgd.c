@@ -11,8 +11,9 @@
  *
  *     x <- (1 - alpha) x + alpha z          v <- beta v + (mean of all x - z)          z <- z + v
  *
- * beta is the anchor's momentum; with 0 the anchor is the average. v and z are worked out part by part as sums become final, on the
- * thread that the messages are on, while the gradient is computed on another.
+ * beta is the anchor's momentum; with 0 the anchor is the average. v is worked out part by part as sums become final, on the thread
+ * that the messages are on, while the gradient is computed on another; z becomes the new one with the pull, and is what is
+ * evaluated.
  *
  * alpha = 0 leaves every worker alone with its data; alpha = 1 begins each period at the anchor and forgets what the worker has
  * learnt. An all-reduce that is over within a period costs nothing but the copy of the model that is averaged.
@@ -25,19 +26,15 @@
 enum { ALPHA = LOCAL_OWN_PARAMS, MOMENTUM };
 
 struct overlap_state {
-    struct local_rounds rounds; /* first */
-    float *anchor, *velocity;   /* z, v */
+    struct local_rounds rounds; /* first; z is what all have in common */
+    float *velocity;            /* v */
 };
 
 static void prepare(struct node *node)
 {
     struct overlap_state *state = node_state(node);
-    const size_t count = node->setup->parameter_count;
-    if (!state->rounds.has_model)
-        return;
-    state->anchor = node_alloc(node, count * sizeof(float));
-    state->velocity = node_alloc(node, count * sizeof(float));
-    node_copy(node, state->anchor, state->rounds.model, count);
+    if (state->rounds.has_model)
+        state->velocity = node_alloc(node, node->setup->parameter_count * sizeof(float));
 }
 
 static void take(struct node *node, size_t first, size_t count)
@@ -46,10 +43,8 @@ static void take(struct node *node, size_t first, size_t count)
     const float share = (float)(1.0 / node->setup->workers), keep = (float)node->setup->values[MOMENTUM];
     if (!node_arithmetic(node, 2.0 * (double)count))
         return;
-    for (size_t i = first; i < first + count; i++) {
-        state->velocity[i] = keep * state->velocity[i] + (share * state->rounds.sum[i] - state->anchor[i]);
-        state->anchor[i] += state->velocity[i];
-    }
+    for (size_t i = first; i < first + count; i++)
+        state->velocity[i] = keep * state->velocity[i] + (share * state->rounds.sum[i] - state->rounds.common[i]);
 }
 
 static void pull(struct node *node)
@@ -57,8 +52,9 @@ static void pull(struct node *node)
     struct overlap_state *state = node_state(node);
     const float alpha = (float)node->setup->values[ALPHA];
     const size_t count = node->setup->parameter_count;
+    node_axpy(node, state->rounds.common, 1, state->velocity, count); /* 0 at the end of the first period */
     node_scale(node, state->rounds.model, 1 - alpha, state->rounds.model, count);
-    node_axpy(node, state->rounds.model, alpha, state->anchor, count);
+    node_axpy(node, state->rounds.model, alpha, state->rounds.common, count);
 }
 
 static const struct local_policy policy = {.vectors = 1, .background = true, .prepare = prepare, .take = take, .taken = pull};

@@ -20,19 +20,15 @@
 enum { BETA = LOCAL_OWN_PARAMS, ALPHA };
 
 struct slowmo_state {
-    struct local_rounds rounds; /* first */
-    float *start, *momentum;    /* x_0, u */
+    struct local_rounds rounds; /* first; x_0 is what all have in common */
+    float *momentum;            /* u */
 };
 
 static void prepare(struct node *node)
 {
     struct slowmo_state *state = node_state(node);
-    const size_t count = node->setup->parameter_count;
-    if (!state->rounds.has_model)
-        return;
-    state->start = node_alloc(node, count * sizeof(float));
-    state->momentum = node_alloc(node, count * sizeof(float));
-    node_copy(node, state->start, state->rounds.model, count);
+    if (state->rounds.has_model)
+        state->momentum = node_alloc(node, node->setup->parameter_count * sizeof(float));
 }
 
 static void take(struct node *node, size_t first, size_t count)
@@ -45,10 +41,9 @@ static void take(struct node *node, size_t first, size_t count)
     if (!node_arithmetic(node, 3.0 * (double)count))
         return;
     for (size_t i = first; i < first + count; i++) {
-        const float mean = share * state->rounds.sum[i], moved = state->start[i] - mean;
-        const float next = mean + back * moved - push * state->momentum[i];
+        const float mean = share * state->rounds.sum[i], moved = state->rounds.common[i] - mean;
+        state->rounds.next[i] = mean + back * moved - push * state->momentum[i];
         state->momentum[i] = keep * state->momentum[i] + inverse_rate * moved;
-        state->rounds.next[i] = state->start[i] = next;
     }
 }
 

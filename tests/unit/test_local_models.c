@@ -11,6 +11,7 @@
 #include "agents/schemes/local_rounds.h"
 #include "base/cleanup.h"
 #include "tests/unit/local_rig.h"
+#include "tests/unit/memory_world_internal.h"
 #include "tests/unit/scheme_rig.h"
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
@@ -41,7 +42,14 @@ static float initial_value(size_t i)
     return (float)(i % 17) / 16.0F - 0.5F;
 }
 
-/* models[node]: COUNT floats each. */
+static const float *own_model(struct memory_world *world, int node)
+{
+    const struct node *one = &world->nodes[node].node;
+    return one->setup->scheme->family == FAMILY_LOCAL ? ((const struct local_rounds *)one->state)->model
+                                                      : memory_world_result(world, node).model;
+}
+
+/* models[node]: each worker's own, COUNT floats. */
 static void train(struct scheme_setup setup, uint64_t seed, float *models)
 {
     float initial[COUNT];
@@ -56,7 +64,7 @@ static void train(struct scheme_setup setup, uint64_t seed, float *models)
     cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
     local_rig_run(world, &setup);
     for (int node = 0; node < setup.nodes; node++)
-        memcpy(models + (size_t)node * COUNT, memory_world_result(world, node).model, COUNT * sizeof(float));
+        memcpy(models + (size_t)node * COUNT, own_model(world, node), COUNT * sizeof(float));
 }
 
 static void assert_same_bits(struct scheme_setup left, struct scheme_setup right)
@@ -278,6 +286,37 @@ static void adacomm_is_repeatable_where_every_average_looks(void **state)
     assert_same_bits(setup, setup);
 }
 
+/* The last average, from before the steps that a worker has taken since; of overlap-local-sgd the anchor. */
+static void what_all_have_in_common_is_evaluated(void **state)
+{
+    (void)state;
+    static const char *const schemes[] = {"local-sgd", "adacomm", "slowmo", "local-adaalter", "overlap-local-sgd"};
+    float initial[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        initial[i] = initial_value(i);
+    for (int s = 0; s < 5; s++) {
+        struct scheme_setup setup = local_rig_setup(schemes[s], 3, COUNT, 6); /* two steps are left over */
+        struct memory_world_settings settings = local_rig_hostile(&setup, (uint64_t)s);
+        settings.context = &setup;
+        settings.gradient = curved_gradient;
+        settings.initial_model = initial;
+        cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
+        assert_memory_equal(memory_world_result(world, 0).model, initial, sizeof(initial));
+        local_rig_run(world, &setup);
+        for (int node = 1; node < setup.nodes; node++) {
+            assert_memory_equal(memory_world_result(world, node).model, memory_world_result(world, 0).model, sizeof(initial));
+            assert_memory_not_equal(own_model(world, node), own_model(world, 0), sizeof(initial));
+            assert_memory_not_equal(memory_world_result(world, node).model, initial, sizeof(initial));
+        }
+        setup.rounds = 18; /* none is */
+        cleanup(memory_world_cleanup) struct memory_world *whole = memory_world_new(&settings);
+        local_rig_run(whole, &setup);
+        assert_memory_equal(memory_world_result(whole, 0).model, memory_world_result(world, 0).model, sizeof(initial));
+        if (s < 4)
+            assert_memory_equal(memory_world_result(whole, 0).model, own_model(whole, 1), sizeof(initial));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +325,7 @@ int main(void)
         cmocka_unit_test(models_are_as_written_out),
         cmocka_unit_test(adaalter_with_period_one_is_synchronous),
         cmocka_unit_test(extreme_pulls),
+        cmocka_unit_test(what_all_have_in_common_is_evaluated),
         cmocka_unit_test(the_period_follows_the_loss),
         cmocka_unit_test(adacomm_is_repeatable_where_every_average_looks),
     };
