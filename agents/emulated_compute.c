@@ -90,6 +90,25 @@ static void *thread_main(void *context)
     }
 }
 
+/* A slow worker whose times are not drawn: the real work's own time is stretched, and known only when the work is done. */
+static bool stretched(const struct compute *compute)
+{
+    return compute->real && compute->emulated->options.compute_time->kind == DISTRIBUTION_MEASURED &&
+           compute->emulated->options.slow_factor > 1;
+}
+
+/* The work of a slow worker is stretched afterwards, and shall end with the window then. */
+static int64_t stop_at_ns(const struct compute *compute)
+{
+    const struct emulated *emulated = compute->emulated;
+    const int64_t deadline_ns = emulated->start_ns + compute->task.deadline_ns;
+    if (compute->task.deadline_ns == 0)
+        return INT64_MAX;
+    return stretched(compute)
+               ? compute->begin_ns + (int64_t)((double)(deadline_ns - compute->begin_ns) / emulated->options.slow_factor)
+               : deadline_ns;
+}
+
 static void post_job(struct compute *compute)
 {
     const struct task *task = &compute->task;
@@ -97,7 +116,7 @@ static void post_job(struct compute *compute)
     compute->job = (struct work){
         .task = *task,
         .samples = task->kind == TASK_SAMPLES && !drawn ? -1 : compute->samples,
-        .stop_at_ns = task->deadline_ns ? compute->emulated->start_ns + task->deadline_ns : INT64_MAX,
+        .stop_at_ns = stop_at_ns(compute),
         .stop = &compute->give_up,
         .layer_done = compute->parts.count > 1 ? on_layer : NULL,
         .context = compute,
@@ -123,13 +142,6 @@ static void compute_span(struct compute *compute, int64_t end_ns, uint32_t flags
                                .begin_ns = emulated_relative(emulated, compute->begin_ns),
                                .end_ns = emulated_relative(emulated, end_ns)};
     recorder_span(emulated->options.recorder, &span);
-}
-
-/* A slow worker whose times are not drawn: the real work's own time is stretched, and known only when the work is done. */
-static bool stretched(const struct compute *compute)
-{
-    return compute->real && compute->emulated->options.compute_time->kind == DISTRIBUTION_MEASURED &&
-           compute->emulated->options.slow_factor > 1;
 }
 
 static bool part_is_ready(const struct compute *compute)
@@ -242,20 +254,6 @@ static double draw_ns(const struct emulated *emulated, const struct task *task)
     return drawn * emulated->options.slow_factor;
 }
 
-/* How many samples fit before the deadline when a mini-batch takes mini_batch_ns. */
-static int64_t samples_in_time(const struct compute *compute, double mini_batch_ns)
-{
-    const struct task *task = &compute->task;
-    const struct emulated *emulated = compute->emulated;
-    int64_t cap = task->sample_cap > 0 ? task->sample_cap : INT64_MAX;
-    if (task->deadline_ns == 0)
-        return cap;
-    double window_ns = (double)(emulated->start_ns + task->deadline_ns - compute->begin_ns);
-    double per_sample_ns = mini_batch_ns / emulated->node.setup->batch;
-    double fit = window_ns <= 0 ? 0 : per_sample_ns > 0 ? window_ns / per_sample_ns : (double)emulated->node.setup->batch;
-    return fit < (double)cap ? (int64_t)fit : cap;
-}
-
 static void plan_times(struct compute *compute)
 {
     struct emulated *emulated = compute->emulated;
@@ -265,12 +263,10 @@ static void plan_times(struct compute *compute)
     double whole_ns = mini_batch_ns * workload_cost(emulated->options.workload, task);
     compute->samples = emulated->node.setup->batch;
     if (task->kind == TASK_SAMPLES) {
-        compute->samples = samples_in_time(compute, mini_batch_ns);
-        whole_ns = mini_batch_ns * (double)compute->samples / emulated->node.setup->batch;
-        bool capped = task->sample_cap > 0 && compute->samples == task->sample_cap;
-        if (task->deadline_ns && !capped &&
-            (drawn || !compute->real)) /* the window is used up, also by a sample that did not fit */
-            whole_ns = (double)(emulated->start_ns + task->deadline_ns - compute->begin_ns);
+        const double window_ns = (double)(emulated->start_ns + task->deadline_ns - compute->begin_ns);
+        const struct work_samples done = workload_samples_in_time(task, compute->samples, window_ns, mini_batch_ns);
+        compute->samples = done.count;
+        whole_ns = drawn || !compute->real ? done.whole_ns : 0; /* real work that is not drawn ends by the clock */
     }
     set_due_times(compute, whole_ns);
 }

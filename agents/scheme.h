@@ -38,6 +38,8 @@ enum scheme_flags {
      * one that is evaluated. */
     SCHEME_ROUNDS_AT_SERVER = 16,
     SCHEME_NEEDS_PATHS = 32, /* asks setup->path on its nodes; each node is then told its paths to all others */
+    /* Gradients count as often as they have samples: an update's contributors are samples, and may be any number of each worker. */
+    SCHEME_WEIGHTS_SAMPLES = 64,
 };
 enum peer_state { PEER_LOST = 1 };
 

@@ -20,20 +20,6 @@ static double draw_ns(const struct virtual_node *own, const struct task *task)
     return slowed ? drawn * options->slow_factors[node->index] : drawn;
 }
 
-/* How many samples fit before the deadline when a mini-batch takes mini_batch_ns. */
-static int64_t samples_in_time(const struct virtual_node *own, double mini_batch_ns)
-{
-    const struct virtual_compute *compute = &own->compute;
-    const struct task *task = &compute->task;
-    const int batch = own->node.setup->batch;
-    int64_t cap = task->sample_cap > 0 ? task->sample_cap : INT64_MAX;
-    if (task->deadline_ns == 0)
-        return cap;
-    double window_ns = (double)(task->deadline_ns - compute->begin_ns), per_sample_ns = mini_batch_ns / batch;
-    double fit = window_ns <= 0 ? 0 : per_sample_ns > 0 ? window_ns / per_sample_ns : (double)batch;
-    return fit < (double)cap ? (int64_t)fit : cap;
-}
-
 static void plan_times(struct virtual_node *own)
 {
     struct virtual_compute *compute = &own->compute;
@@ -43,11 +29,10 @@ static void plan_times(struct virtual_node *own)
     compute->whole_ns = mini_batch_ns * workload_cost(own->workload, task);
     compute->samples = batch;
     if (task->kind == TASK_SAMPLES) {
-        compute->samples = samples_in_time(own, mini_batch_ns);
-        compute->whole_ns = mini_batch_ns * (double)compute->samples / batch;
-        bool capped = task->sample_cap > 0 && compute->samples == task->sample_cap;
-        if (task->deadline_ns && !capped) /* the window is used up, also by a sample that did not fit */
-            compute->whole_ns = fmax(0, (double)(task->deadline_ns - compute->begin_ns));
+        const struct work_samples done =
+            workload_samples_in_time(task, batch, (double)(task->deadline_ns - compute->begin_ns), mini_batch_ns);
+        compute->samples = done.count;
+        compute->whole_ns = done.whole_ns;
     }
     compute->whole_ns = fmin(compute->whole_ns, COMPUTE_FOR_EVER_NS);
 }

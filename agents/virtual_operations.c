@@ -142,17 +142,7 @@ static void dequantise(struct node *node, int bits, const void *in, size_t count
 
 static void check_sum(struct virtual_node *own, const float *sum, int contributors, size_t first, size_t count, uint64_t step)
 {
-    const struct scheme_setup *setup = own->node.setup;
-    const bool mixed = setup->scheme->flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS);
-    const struct synthetic_check check = {
-        .workers = setup->workers,
-        .contributors = contributors,
-        .step = step,
-        .all_once = contributors == setup->workers && !mixed,
-        .same_step = !mixed,
-        .approximate = scheme_approximates(setup),
-        .amplification = scheme_amplification(setup),
-    };
+    const struct synthetic_check check = workload_check_of(own->node.setup, contributors, step);
     char sentence[512];
     if (!workload_check(own->workload, &check, sum, first, count, sentence, sizeof(sentence)))
         virtual_fail(own->world, "node %d: %s", own->node.index, sentence);

@@ -1,6 +1,7 @@
 /* workload.c: data, model and batches of one node, and the tasks on them; see workload.h. */
 #include "agents/workload.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -225,6 +226,20 @@ double workload_cost(const struct workload *workload, const struct task *task)
     return 1;
 }
 
+struct work_samples workload_samples_in_time(const struct task *task, int batch, double window_ns, double mini_batch_ns)
+{
+    struct work_samples done = {.count = task->sample_cap > 0 ? task->sample_cap : INT64_MAX};
+    const double cap = (double)done.count;
+    if (task->deadline_ns != 0) { /* the product first: windows of whole mini-batches give whole numbers */
+        const double fit = window_ns <= 0 ? 0 : mini_batch_ns > 0 ? window_ns * batch / mini_batch_ns : batch;
+        done.count = fit < cap ? (int64_t)fit : done.count;
+    }
+    done.whole_ns = mini_batch_ns * (double)done.count / batch;
+    if (task->deadline_ns != 0 && done.count != task->sample_cap)
+        done.whole_ns = fmax(window_ns, 0);
+    return done;
+}
+
 const char *workload_refuses(const struct workload *workload, const struct task *task)
 {
     if (workload->options.role != ROLE_WORKER && task->kind != TASK_VALIDATION && task->kind != TASK_MATRIX_BLOCK)
@@ -308,8 +323,8 @@ static void run_samples(struct workload *workload, struct work *work)
         int64_t left = cap - work->samples_done;
         int wanted = work->samples < 0 ? unhurried : batch;
         int count = left < wanted ? (int)left : wanted;
-        /* Position (step, number of the sub-batch): never the same as a mini-batch's of another step. */
-        draw_batch(workload, workload->options.role_index, work->task.step << 20 | (uint64_t)(work->samples_done + 1), count);
+        /* The first ones are those of the step's mini-batch; behind it, what comes after so many samples is drawn anew. */
+        draw_batch(workload, workload->options.role_index, work->task.step | (uint64_t)work->samples_done << 40, count);
         run_mean(workload, workload->model, work, count);
     }
     if (work->samples_done == 0)

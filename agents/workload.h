@@ -49,6 +49,14 @@ struct work_parts {
 void workload_parts(const struct workload *workload, const struct task *task, struct work_parts *parts);
 /* Drawn compute times are of one mini-batch: how many of these the task is worth. Not for TASK_SAMPLES. */
 double workload_cost(const struct workload *workload, const struct task *task);
+/* TASK_SAMPLES: how many are done in the window_ns that are left until its deadline when a mini-batch of so many samples takes
+ * mini_batch_ns (nothing: as many as it has), and how long the task takes: the whole window, also where its end met an unfinished
+ * sample, unless the cap is reached before. */
+struct work_samples {
+    int64_t count;
+    double whole_ns;
+};
+struct work_samples workload_samples_in_time(const struct task *task, int batch, double window_ns, double mini_batch_ns);
 /* A sentence why this node cannot run this task, or NULL. */
 const char *workload_refuses(const struct workload *workload, const struct task *task);
 
@@ -71,6 +79,8 @@ void workload_fill(struct workload *workload, const struct task *task);
 void workload_evaluate(struct workload *workload, const float *model, double *loss, double *accuracy, uint64_t *sample_count);
 
 /* ---- checking (synthetic) ---- */
+/* What is known of a sum of the scheme's: how it is checked. */
+struct synthetic_check workload_check_of(const struct scheme_setup *setup, int contributors, uint64_t step);
 /* Checks a sample of the sum; false: `sentence` says what is wrong. */
 bool workload_check(struct workload *workload, const struct synthetic_check *check, const float *sum, size_t first, size_t count,
                     char *sentence, size_t sentence_bytes);

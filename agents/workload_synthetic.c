@@ -73,6 +73,22 @@ static void remember(struct workload *workload, const struct synthetic_check *ch
         workload->ranges[workload->range_count++] = range;
 }
 
+struct synthetic_check workload_check_of(const struct scheme_setup *setup, int contributors, uint64_t step)
+{
+    const unsigned flags = setup->scheme->flags;
+    const bool mixed = flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS), weighted = flags & SCHEME_WEIGHTS_SAMPLES;
+    return (struct synthetic_check){
+        .workers = setup->workers,
+        .contributors = contributors,
+        .step = step,
+        .all_once = contributors == setup->workers && !mixed && !weighted,
+        .same_step = !mixed,
+        .approximate = scheme_approximates(setup),
+        .amplification = scheme_amplification(setup),
+        .rounded = weighted ? setup->workers : 0,
+    };
+}
+
 bool workload_check(struct workload *workload, const struct synthetic_check *check, const float *sum, size_t first, size_t count,
                     char *sentence, size_t sentence_bytes)
 {

@@ -144,16 +144,7 @@ static void update(struct node *node, float *model, const float *sum, int contri
         optimiser_step(&emulated->optimiser, model, sum, contributors, first, count, step);
         return;
     }
-    unsigned flags = setup->scheme->flags;
-    struct synthetic_check check = {
-        .workers = setup->workers,
-        .contributors = contributors,
-        .step = step,
-        .all_once = contributors == setup->workers && !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
-        .same_step = !(flags & (SCHEME_ASYNCHRONOUS | SCHEME_REPEATS_WORKERS)),
-        .approximate = scheme_approximates(setup),
-        .amplification = scheme_amplification(setup),
-    };
+    const struct synthetic_check check = workload_check_of(setup, contributors, step);
     char sentence[512];
     buffer_pool_keep(&emulated->pool, sum); /* it is checked once more, to the last element, when the rounds are over */
     if (!workload_check(emulated->options.workload, &check, sum, first, count, sentence, sizeof(sentence)))
