@@ -16,6 +16,7 @@ static const struct scheme *const schemes[] = {
     &scheme_async,
     &scheme_ssp,
     &scheme_easgd,
+    &scheme_anytime,
     &scheme_ring,
     &scheme_halving_doubling,
     &scheme_recursive_doubling,

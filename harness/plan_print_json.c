@@ -21,6 +21,8 @@ static void print_prediction(const struct prediction *prediction, struct json *j
     json_double(json, "predicted_latency_ns", prediction->latency_ns);
     json_double(json, "predicted_bandwidth_ns", prediction->bandwidth_ns);
     json_double(json, "predicted_reduce_ns", prediction->reduce_ns);
+    if (prediction->counts_samples)
+        json_double(json, "predicted_samples", prediction->samples);
     json_string(json, "prediction_method", prediction->method);
 }
 

@@ -50,10 +50,13 @@ static void print_times(const struct prediction *prediction, const size_t *colum
     }
 }
 
-static void print_reason(const struct prediction *prediction, struct text *out)
+/* What the columns have no place for. */
+static void print_remarks(const struct prediction *prediction, struct text *out)
 {
     if (!prediction->available)
         text_printf(out, "      no prediction: %s\n", prediction->reason);
+    else if (prediction->counts_samples)
+        text_printf(out, "      predicted samples a round: %.4g\n", prediction->samples);
 }
 
 /* A line a message size, beneath their cell's. */
@@ -67,7 +70,7 @@ static void print_sizes(const struct cell *cell, const struct cell_forecast *for
         print_times(&forecast->predictions[i], columns, out);
         text_add(out, "\n");
     }
-    print_reason(&forecast->predictions[0], out);
+    print_remarks(&forecast->predictions[0], out);
 }
 
 static void print_heading(const struct planned *planned, struct text *out)
@@ -108,7 +111,7 @@ static void print_cells(const struct planned *planned, struct text *out)
         if (swept)
             print_sizes(&plan->cells[c], &forecasts[c], columns, out);
         else
-            print_reason(forecasts[c].predictions, out);
+            print_remarks(forecasts[c].predictions, out);
     }
     if (planned->messages_cost)
         text_printf(out, "\nPredictions take %s for what a message costs beyond its bytes; `laggard run` measures that first.\n",

@@ -13,6 +13,8 @@ struct prediction {
     double latency_ns;   /* propagation and per-message cost */
     double bandwidth_ns; /* bytes through the narrowest link */
     double reduce_ns;    /* arithmetic that nothing hides */
+    bool counts_samples; /* the scheme does not fix how many there are in a round, and theory knows: */
+    double samples;      /* of all workers, the mean */
 };
 
 #endif

@@ -15,6 +15,7 @@ extern const struct scheme scheme_k_batch_async;
 extern const struct scheme scheme_async;
 extern const struct scheme scheme_ssp;
 extern const struct scheme scheme_easgd;
+extern const struct scheme scheme_anytime;
 extern const struct scheme scheme_ring;
 extern const struct scheme scheme_halving_doubling;
 extern const struct scheme scheme_recursive_doubling;

@@ -28,6 +28,8 @@ struct memory_world_settings {
     const float *initial_model; /* NULL: synthetic */
     void *context;
     void (*gradient)(void *context, int worker, uint64_t step, const float *model, float *gradient);
+    /* How many samples a TASK_SAMPLES does before its deadline, and the gradient is the mean of; of none nothing is written. */
+    int64_t (*samples)(void *context, int worker, uint64_t step);
     double (*loss)(void *context, int worker, uint64_t step); /* of the same mini-batch. NULL: 0 */
     /* Every node_gradient(). May be NULL. */
     void (*gradient_told)(void *context, int node, const struct gradient_record *record);

@@ -15,7 +15,9 @@ static uint32_t world_compute(struct node *node, const struct task *task)
     struct memory_node *worker = memory_node(node);
     struct memory_world *world = worker->world;
     assert_null(worker->model_copy);
-    assert_true(task->kind == TASK_GRADIENT || (task->kind == TASK_GRADIENT_PARTITIONS && task->partition_count > 0));
+    assert_true(task->kind == TASK_GRADIENT || (task->kind == TASK_GRADIENT_PARTITIONS && task->partition_count > 0) ||
+                (task->kind == TASK_SAMPLES && world->settings.samples));
+    assert_true(task->kind != TASK_SAMPLES || task->deadline_ns > world->now_ns);
     size_t bytes = node->setup->parameter_count * sizeof(float);
     worker->task = *task;
     worker->generation++;
@@ -67,11 +69,19 @@ void memory_world_end_task(struct memory_world *world, int index, uint32_t gener
         return;
     if (worker->task.model && memcmp(worker->model_copy, worker->task.model, count * sizeof(float)) != 0)
         fail_msg("node %d changed its model while a gradient was computed at it", index);
-    write_gradient(world, node, &worker->task);
+    const int64_t samples = worker->task.kind == TASK_SAMPLES
+                                ? world->settings.samples(world->settings.context, node->role_index, worker->task.step)
+                                : node->setup->batch;
+    if (samples > 0 || worker->task.kind != TASK_SAMPLES)
+        write_gradient(world, node, &worker->task);
     free(worker->model_copy);
     worker->model_copy = NULL;
-    struct task_result result = {
-        .generation = generation, .step = worker->task.step, .kind = worker->task.kind, .parts = 1, .count = count};
+    struct task_result result = {.generation = generation,
+                                 .step = worker->task.step,
+                                 .kind = worker->task.kind,
+                                 .parts = 1,
+                                 .count = count,
+                                 .samples = samples};
     if (world->settings.loss)
         result.loss = world->settings.loss(world->settings.context, node->role_index, worker->task.step);
     memory_world_enter(world);

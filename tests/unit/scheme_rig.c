@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "agents/collectives/allreduce.h"
 
@@ -38,4 +39,12 @@ struct scheme_setup scheme_setup_of(const char *scheme, int workers, size_t coun
     setup.servers = scheme_servers(setup.scheme, workers, setup.values);
     setup.nodes = workers + setup.servers;
     return setup;
+}
+
+int scheme_param(const struct scheme *scheme, const char *name)
+{
+    for (int i = 0; i < scheme->param_count; i++)
+        if (strcmp(scheme->params[i].name, name) == 0)
+            return i;
+    return -1;
 }

@@ -8,5 +8,7 @@
  * path has 1 ms and 100 MB/s. Fails the test
  * when there is no such scheme. */
 struct scheme_setup scheme_setup_of(const char *scheme, int workers, size_t count, double parameter);
+/* The place of a parameter of this name; -1: the scheme has none. */
+int scheme_param(const struct scheme *scheme, const char *name);
 
 #endif

@@ -10,6 +10,7 @@
 #include "agents/predict.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "tests/unit/scheme_rig.h"
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
 
@@ -421,6 +422,10 @@ static void test_no_mean_no_prediction(void **state)
         struct scheme_setup setup = setup_of(scheme_at(i)->name, 2, 4, &star, &heavy);
         struct prediction prediction;
         setup.scheme->predict(&setup, &prediction);
+        if (scheme_param(setup.scheme, "window") >= 0) { /* a round takes that, whatever is drawn */
+            assert_true(prediction.available);
+            continue;
+        }
         assert_false(prediction.available);
         assert_non_null(strstr(prediction.reason, "no mean"));
     }
