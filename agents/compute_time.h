@@ -15,7 +15,8 @@ double compute_time_mean(const struct distribution *distribution); /* INFINITY f
 double compute_time_order_mean(const struct distribution *distribution, int k, int n, const double *factors, double floor_ns);
 /* The same where each of the n is the least of `least_of` draws, without factors. */
 double compute_time_least_order_mean(const struct distribution *distribution, int k, int n, int least_of, double floor_ns);
-/* E[min(floor(available / X), most)]: how many pieces that take the one drawn X each fit into a time. A constant of nothing: most. */
+/* E[min(floor(available / X), most)]: how many pieces that take the one drawn X each fit into a time. A constant of nothing:
+ * most. */
 double compute_time_fitting_mean(const struct distribution *distribution, double available_ns, int64_t most);
 
 #endif

@@ -4,8 +4,9 @@
  *
  *     sum over j of P(X <= a / j)
  *
- * The terms fall with j: the first ones are added one by one, later ones in blocks whose width grows with j, by Simpson's rule. For an
- * X that may be arbitrarily short, as an exponential one, they fall as 1/j only, and the mean grows with the logarithm of `most`. */
+ * The terms fall with j: the first ones are added one by one, later ones in blocks whose width grows with j, by Simpson's rule.
+ * For an X that may be arbitrarily short, as an exponential one, they fall as 1/j only, and the mean grows with the logarithm of
+ * `most`. */
 #include <math.h>
 
 #include "agents/compute_time_internal.h"

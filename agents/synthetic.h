@@ -34,8 +34,8 @@ struct synthetic_check {
     bool approximate; /* the sum is one by intent: there is nothing to compare it with */
     /* The sum is one of multiples of gradients: how many times float32's errors grow. 0 or 1: there are none. */
     double amplification;
-    /* Contributions have weights, so that sums may be beyond the whole numbers that a float32 holds: so many additions may then have
-     * been rounded. 0: none. */
+    /* Contributions have weights, so that sums may be beyond the whole numbers that a float32 holds: so many additions may then
+     * have been rounded. 0: none. */
     int rounded;
 };
 struct synthetic_result {

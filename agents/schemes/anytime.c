@@ -1,12 +1,12 @@
 /* agents/schemes/anytime.c: `anytime`, mini-batches that are as large as a fixed time allows, with a parameter server.
  *
  * Sources: N. Ferdinand, H. Al-Lawati, S. Draper, M. Nokleby, "Anytime minibatch: exploiting stragglers in online distributed
- * optimization", ICLR 2019 (fixed time, gradients of one model weighted by their samples); N. Ferdinand, S. Draper, "Anytime stochastic
- * gradient descent: a time to hear from all the workers", Allerton 2018 (the server's form; there workers go on from their own models
- * within the window, here every sample's gradient is taken at the round's model).
+ * optimization", ICLR 2019 (fixed time, gradients of one model weighted by their samples); N. Ferdinand, S. Draper, "Anytime
+ * stochastic gradient descent: a time to hear from all the workers", Allerton 2018 (the server's form; there workers go on from
+ * their own models within the window, here every sample's gradient is taken at the round's model).
  *
- * Theory of operation. As ps-sync (ps_rounds.c), but a worker's task is not one mini-batch: it takes sample after sample until `window`
- * has passed since the model came, and the gradient is the mean over the b_i samples that were done by then:
+ * Theory of operation. As ps-sync (ps_rounds.c), but a worker's task is not one mini-batch: it takes sample after sample until
+ * `window` has passed since the model came, and the gradient is the mean over the b_i samples that were done by then:
  *
  *     w <- w - eta / (sum_i b_i) sum_i b_i g_i
  *
@@ -16,7 +16,8 @@
  * Example, P = 2, batches of 8, window 10 ms, mini-batches of 10 and 16 ms: b = (8, 5), w <- w - eta (8 g_0 + 5 g_1) / 13. Equal
  * speeds, and a window of just a mini-batch: the bits of ps-sync.
  *
- * Bytes: as ps-sync; b_i is the header's argument. A worker that reaches `cap` samples sends its gradient before the window's end. */
+ * Bytes: as ps-sync; b_i is the header's argument. A worker that reaches `cap` samples sends its gradient before the window's end.
+ * */
 #include "agents/schemes/ps_rounds.h"
 #include "agents/schemes/schemes.h"
 #include "agents/schemes/window.h"

@@ -21,8 +21,8 @@
  * and receives 2 x 4 MiB of gradients and as much of the model: 2 (P-1)/P S, as in a ring.
  *
  * Weights. Where the policy weighs gradients, a worker's gradient is the mean over as many samples b_i as it did, and that number
- * travels in the header of every piece. The shard's sum is then sum_i b_i g_i and the step w <- w - (eta / sum_i b_i) sum_i b_i g_i.
- * A worker that did no sample sends headers alone and counts nothing; a round without any sample leaves the model as it was.
+ * travels in the header of every piece. The shard's sum is then sum_i b_i g_i and the step w <- w - (eta / sum_i b_i) sum_i b_i
+ * g_i. A worker that did no sample sends headers alone and counts nothing; a round without any sample leaves the model as it was.
  * While all weights so far are equal they are left out of the sum and of the count: equal weights give the bits of no weights.
  *
  * A synthetic workload has no model: shards then broadcast the sum, and every worker checks it against the exact mean.

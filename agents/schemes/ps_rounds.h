@@ -1,5 +1,5 @@
-/* agents/schemes/ps_rounds.h: synchronous rounds of a parameter server in shards: what `ps-sync` and `anytime` share. A scheme's row
- * is a few lines: its `detail` is a struct ps_policy. */
+/* agents/schemes/ps_rounds.h: synchronous rounds of a parameter server in shards: what `ps-sync` and `anytime` share. A scheme's
+ * row is a few lines: its `detail` is a struct ps_policy. */
 #ifndef LAGGARD_AGENTS_SCHEMES_PS_ROUNDS_H
 #define LAGGARD_AGENTS_SCHEMES_PS_ROUNDS_H
 

@@ -1,5 +1,5 @@
-/* agents/schemes/ps_shard.c: the shard's half of a server's synchronous rounds: adds pieces of gradients in the order of workers, takes
- * the step, broadcasts; see ps_rounds.c. */
+/* agents/schemes/ps_shard.c: the shard's half of a server's synchronous rounds: adds pieces of gradients in the order of workers,
+ * takes the step, broadcasts; see ps_rounds.c. */
 #include "agents/schemes/ps_internal.h"
 
 static void shard_begin(struct node *node)

@@ -1,12 +1,13 @@
-/* agents/schemes/window.h: a round's compute window, which ends at a time and not with a mini-batch: what the schemes with a deadline
- * share.
+/* agents/schemes/window.h: a round's compute window, which ends at a time and not with a mini-batch: what the schemes with a
+ * deadline share.
  *
- * A worker's window begins when it has the round's model, and ends `window` later. A mini-batch of m samples that takes X is X / m a
- * sample, so that
+ * A worker's window begins when it has the round's model, and ends `window` later. A mini-batch of m samples that takes X is X / m
+ * a sample, so that
  *
  *     b = floor(window m / X)
  *
- * samples are done, and the window ends when it ends, whatever b is; with `cap` at most so many, and then as soon as they are done. */
+ * samples are done, and the window ends when it ends, whatever b is; with `cap` at most so many, and then as soon as they are done.
+ * */
 #ifndef LAGGARD_AGENTS_SCHEMES_WINDOW_H
 #define LAGGARD_AGENTS_SCHEMES_WINDOW_H
 
