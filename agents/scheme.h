@@ -109,6 +109,7 @@ struct scheme {
     const struct param *params;
     int param_count;
     size_t state_bytes; /* zeroed memory that node_state() returns */
+    int extra_vectors;  /* of the payload's length that a worker holds beyond two: a gradient, and a sum or model */
     /* How many dedicated server nodes these parameters ask for. NULL: none. */
     int (*servers)(int workers, const double *values);
     /* Refuses what cannot work, with the allowed range. NULL: anything goes. */

@@ -62,7 +62,8 @@ static uint64_t agent_bytes(const struct settings *settings, const struct scheme
     bool server = node >= setup->workers, real = settings->workload.model != MODEL_SYNTHETIC;
     bool serves = setup->scheme->family == FAMILY_SERVER || setup->scheme->family == FAMILY_CODED;
     bool waits = setup->scheme->family == FAMILY_FEDERATED || (serves && !(setup->scheme->flags & SCHEME_ASYNCHRONOUS));
-    uint64_t vectors = VECTORS + scheme_approximates(setup); /* what compression left out */
+    uint64_t vectors = VECTORS + (uint64_t)setup->scheme->extra_vectors;
+    vectors += scheme_approximates(setup); /* what compression left out */
     if (server && waits && setup->servers > 0)
         vectors += (uint64_t)setup->workers / (uint64_t)setup->servers;
     return AGENT_BYTES + ROSTER_BYTES * (uint64_t)setup->nodes + CONNECTION_BYTES * peers_of(setup, node) +

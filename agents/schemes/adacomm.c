@@ -47,16 +47,13 @@ static bool agrees(const struct scheme_setup *setup)
     return setup->values[INTERVAL] > 0;
 }
 
-static void prepare(struct node *node)
-{
-    ((struct adacomm_state *)node_state(node))->look_ns = (int64_t)node->setup->values[INTERVAL];
-}
-
 static void observe(struct node *node, double loss)
 {
     struct adacomm_state *state = node_state(node);
-    if (state->rounds.step == 0)
+    if (state->rounds.step == 0) {
         state->first_loss = loss;
+        state->look_ns = node_now(node) + (int64_t)node->setup->values[INTERVAL];
+    }
     state->loss_sum += loss;
     state->loss_count++;
 }
@@ -96,13 +93,8 @@ static bool unpredictable(const struct scheme_setup *setup, struct prediction *p
     return agrees(setup);
 }
 
-static const struct local_policy policy = {.vectors = 1,
-                                           .prepare = prepare,
-                                           .observe = observe,
-                                           .agrees = agrees,
-                                           .tell = tell,
-                                           .heard = heard,
-                                           .unpredictable = unpredictable};
+static const struct local_policy policy = {
+    .vectors = 1, .observe = observe, .agrees = agrees, .tell = tell, .heard = heard, .unpredictable = unpredictable};
 
 static const struct param params[] = {
     LOCAL_PARAM_PERIOD(20, "steps of a worker's own model between averages at first"),

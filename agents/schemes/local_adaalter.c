@@ -84,5 +84,6 @@ const struct scheme scheme_local_adaalter = {
     .params = params,
     .param_count = sizeof(params) / sizeof(params[0]),
     .state_bytes = sizeof(struct adaalter_state),
+    .extra_vectors = 2,
     LOCAL_ROUNDS(policy),
 };

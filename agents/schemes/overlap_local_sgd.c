@@ -88,5 +88,6 @@ const struct scheme scheme_overlap_local_sgd = {
     .params = params,
     .param_count = sizeof(params) / sizeof(params[0]),
     .state_bytes = sizeof(struct overlap_state),
+    .extra_vectors = 1,
     LOCAL_ROUNDS(policy),
 };

@@ -276,14 +276,20 @@ static void the_period_follows_the_loss(void **state)
     assert_int_equal(adacomm_period(20, 8, INFINITY, 1), 4);
 }
 
-/* The losses are the same whatever the order of events, and with a look at every average so are the periods, and all bits. */
+/* The losses are the same whatever the order of events, and where time passes, so that there is a look at every average, so are the
+ * periods, and all bits. */
 static void adacomm_is_repeatable_where_every_average_looks(void **state)
 {
     (void)state;
     struct scheme_setup setup = local_rig_setup("adacomm", 5, COUNT, 6);
     local_rig_set(&setup, "interval", 1);
     local_rig_set(&setup, "algorithm", 1);
-    assert_same_bits(setup, setup);
+    float expected[5 * COUNT], found[5 * COUNT];
+    train(setup, 0, expected);
+    for (uint64_t seed = 2; seed < 16; seed += 2) {
+        train(setup, seed, found);
+        assert_memory_equal(found, expected, sizeof(expected));
+    }
 }
 
 /* The last average, from before the steps that a worker has taken since; of overlap-local-sgd the anchor. */
