@@ -29,31 +29,44 @@ float synthetic_value(int workers, int worker, uint64_t step, size_t element)
     return (float)(synthetic_mean(step, element) + deviation * weight(element));
 }
 
-static float sum_of_values(int workers, const int *which, int which_count, uint64_t step, size_t element)
+/* What is summed. */
+struct weighted {
+    int workers, which_count;
+    const int *which;
+    const float *weights;
+    uint64_t step;
+};
+
+static float weighted_value(const struct weighted *sum, size_t element, bool with_step)
 {
-    float sum = 0;
-    for (int i = 0; i < which_count; i++)
-        sum += synthetic_value(workers, which[i], step, element);
-    return sum;
+    const double without = with_step ? 0 : step_part(sum->step, element);
+    double total = 0;
+    for (int i = 0; i < sum->which_count; i++) {
+        const double value = (double)synthetic_value(sum->workers, sum->which[i], sum->step, element) - without;
+        total += sum->weights ? (double)sum->weights[i] * value : value;
+    }
+    return (float)total;
 }
 
-void synthetic_fill_sum(float *gradient, size_t count, int workers, const int *which, int which_count, uint64_t step)
+void synthetic_fill_sum(float *gradient, size_t count, int workers, const int *which, const float *weights, int which_count,
+                        uint64_t step)
 {
     enum { PERIOD = PATTERN * WEIGHTS };
+    const struct weighted sum = {.workers = workers, .which = which, .weights = weights, .which_count = which_count, .step = step};
     float pattern[PERIOD]; /* the part that does not depend on the step repeats */
     for (size_t i = 0; i < PERIOD; i++)
-        pattern[i] = sum_of_values(workers, which, which_count, step, i) - (float)(which_count * step_part(step, i));
+        pattern[i] = weighted_value(&sum, i, false);
     for (size_t i = 0, place = 0; i < count; i++) {
         gradient[i] = pattern[place];
         place = place + 1 == PERIOD ? 0 : place + 1;
     }
     for (size_t i = 0; i < count; i += SYNTHETIC_STEP_STRIDE)
-        gradient[i] = sum_of_values(workers, which, which_count, step, i);
+        gradient[i] = weighted_value(&sum, i, true);
 }
 
 void synthetic_fill(float *gradient, size_t count, int workers, int worker, uint64_t step)
 {
-    synthetic_fill_sum(gradient, count, workers, &worker, 1, step);
+    synthetic_fill_sum(gradient, count, workers, &worker, NULL, 1, step);
 }
 
 void synthetic_refresh(float *gradient, size_t count, int workers, int worker, uint64_t step)

@@ -20,8 +20,9 @@ enum { SYNTHETIC_STEP_STRIDE = 1024 };
 float synthetic_value(int workers, int worker, uint64_t step, size_t element);
 double synthetic_mean(uint64_t step, size_t element);
 void synthetic_fill(float *gradient, size_t count, int workers, int worker, uint64_t step);
-/* The sum of several workers' gradients. */
-void synthetic_fill_sum(float *gradient, size_t count, int workers, const int *which, int which_count, uint64_t step);
+/* The sum of several workers' gradients, each times its weight (NULL: 1). */
+void synthetic_fill_sum(float *gradient, size_t count, int workers, const int *which, const float *weights, int which_count,
+                        uint64_t step);
 /* Turns a gradient of any other step of the same worker into the one of `step`: writes only the elements that depend on it. */
 void synthetic_refresh(float *gradient, size_t count, int workers, int worker, uint64_t step);
 

@@ -269,12 +269,16 @@ static void run_gradient(struct workload *workload, struct work *work)
 }
 
 /* Adds weight x the gradient of batch[0..count) to the result; the first call writes it. */
-static void accumulate(struct workload *workload, struct model *model, struct work *work, int count, bool first)
+static void accumulate(struct workload *workload, struct model *model, struct work *work, int count, float weight, bool first)
 {
-    float *gradient = first ? work->task.gradient : workload->scratch;
+    float *sum = work->task.gradient, *gradient = first ? sum : workload->scratch;
     double loss = model_gradient(model, work->task.model, workload->batch, count, gradient, NULL, NULL);
-    if (!first)
-        vector_add(work->task.gradient, work->task.gradient, workload->scratch, workload->parameter_count);
+    if (first && weight != 1)
+        vector_scale(sum, weight, sum, workload->parameter_count);
+    else if (!first && weight == 1)
+        vector_add(sum, sum, gradient, workload->parameter_count);
+    else if (!first)
+        vector_axpy(sum, weight, gradient, workload->parameter_count);
     work->loss += loss;
     work->samples_done += count;
 }
@@ -287,7 +291,7 @@ static void run_partitions(struct workload *workload, struct work *work)
     work->samples_done = 0;
     for (int i = 0; i < task->partition_count && !given_up(work); i++) {
         draw_batch(workload, task->partitions[i], task->step, batch);
-        accumulate(workload, workload->model, work, batch, i == 0);
+        accumulate(workload, workload->model, work, batch, task->weights ? task->weights[i] : 1, i == 0);
     }
     if (task->partition_count > 0)
         work->loss /= task->partition_count;

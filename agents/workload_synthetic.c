@@ -13,8 +13,8 @@ void workload_fill(struct workload *workload, const struct task *task)
     if (task->kind == TASK_VALIDATION || task->kind == TASK_GRADIENT_PARTITIONS) {
         workload->filled = workload->filled == task->gradient ? NULL : workload->filled;
         if (task->kind == TASK_GRADIENT_PARTITIONS)
-            synthetic_fill_sum(task->gradient, workload->parameter_count, options->workers, task->partitions, task->partition_count,
-                               task->step);
+            synthetic_fill_sum(task->gradient, workload->parameter_count, options->workers, task->partitions, task->weights,
+                               task->partition_count, task->step);
         return;
     }
     if (workload->filled == task->gradient) {

@@ -10,10 +10,8 @@
  * The server needs n - s workers of a cyclic code, of a fractional one a worker of each of the n/(s+1) groups. Either way it has
  * the sum of all n partitions' gradients, whoever was late: the step is that of ps-sync.
  *
- * Worker. Partitions of a cyclic code are computed one after the other into `partial`, and each is added with its weight. All tasks
- * have the update's number as their step: all take the same drawn time, and all workers have the same mini-batch of a partition.
- * Where all weights are 1 one task has all partitions. With s = 0 or s = n - 1 a cyclic code is a fractional one: all weights are
- * 1.
+ * Worker. One task has all its partitions and their weights; it takes s + 1 times the time that is drawn for the update. All workers
+ * have the same mini-batch of a partition. With s = 0 or s = n - 1 a cyclic code is a fractional one: all weights are 1.
  *
  * Server. What came is held in its pool buffers. Sums of a fractional code are added in the order of the groups as soon as all
  * before have come, as ps-sync does: the bits of the sum do not depend on who was fast. A cyclic code's coefficients are known when
@@ -40,9 +38,7 @@ struct server_coding {
     int load, group; /* group 1 and load > 1: a cyclic code */
     /* worker */
     int *partitions;
-    int done;
-    double *weights; /* one a partition; NULL: all 1, or nobody looks */
-    float *partial;
+    float *weights; /* one a partition; NULL: all 1, or nobody looks */
     /* server */
     bool coded; /* there are weights */
     struct gradient_code code;
@@ -196,11 +192,13 @@ static void prepare_worker(struct node *node, struct server_coding *coding)
     coding->partitions = node_alloc(node, (size_t)coding->load * sizeof(*coding->partitions));
     for (int i = 0; i < coding->load; i++)
         coding->partitions[i] = (first + i) % n;
-    if (coding->group < coding->load)
-        coding->partial = node_alloc(node, vector_bytes(node));
-    if (prepared_numbers(node->setup) > 0) {
-        coding->weights = node_alloc(node, (size_t)coding->load * sizeof(double));
-        copy_prepared(node->setup, coding->weights, (size_t)(node->index * coding->load), (size_t)coding->load);
+    if (prepared_numbers(node->setup) == 0)
+        return;
+    double weight;
+    coding->weights = node_alloc(node, (size_t)coding->load * sizeof(*coding->weights));
+    for (int i = 0; i < coding->load; i++) {
+        copy_prepared(node->setup, &weight, (size_t)(node->index * coding->load + i), 1);
+        coding->weights[i] = (float)weight;
     }
 }
 
@@ -235,34 +233,13 @@ struct server_coding *server_coding_new(struct node *node)
     return coding;
 }
 
-static bool one_at_a_time(const struct server_coding *coding)
+uint32_t server_coding_compute(struct node *node, const struct server_coding *coding, struct task *task)
 {
-    return coding->partial != NULL;
-}
-
-uint32_t server_coding_compute(struct node *node, struct server_coding *coding, struct task *task, bool anew)
-{
-    coding->done = anew ? 0 : coding->done;
     task->kind = TASK_GRADIENT_PARTITIONS;
-    task->partitions = coding->partitions + coding->done;
-    task->partition_count = one_at_a_time(coding) ? 1 : coding->load;
-    if (one_at_a_time(coding))
-        task->gradient = coding->partial;
+    task->partitions = coding->partitions;
+    task->weights = coding->weights;
+    task->partition_count = coding->load;
     return node_compute(node, task);
-}
-
-bool server_coding_add_partition(struct node *node, struct server_coding *coding, uint64_t round, float *encoded)
-{
-    const size_t count = node->setup->parameter_count;
-    if (!one_at_a_time(coding))
-        return true;
-    int64_t begin_ns = node_now(node);
-    if (coding->done == 0)
-        node_copy(node, encoded, coding->partial, count); /* its weight is 1 */
-    else
-        node_axpy(node, encoded, coding->weights ? (float)coding->weights[coding->done] : 1, coding->partial, count);
-    node_span(node, SPAN_REDUCE, round, begin_ns, node_now(node), -1, vector_bytes(node));
-    return ++coding->done == coding->load;
 }
 
 /* ---- server ---- */

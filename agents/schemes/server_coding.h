@@ -19,11 +19,8 @@ double server_coding_amplification(const struct scheme_setup *setup);
 /* ---- on a node ---- */
 struct server_coding *server_coding_new(struct node *node); /* in prepare_node() */
 
-/* Worker. Starts the task that `task` describes for one partition more, or for all at once; kind and partitions are filled in, and
- * the gradient where one is computed at a time. The generation is returned. A step is begun with `anew`. */
-uint32_t server_coding_compute(struct node *node, struct server_coding *coding, struct task *task, bool anew);
-/* A task is done; `encoded` becomes the combination. false: there are partitions left. */
-bool server_coding_add_partition(struct node *node, struct server_coding *coding, uint64_t round, float *encoded);
+/* Worker. Starts the task, whose kind, partitions and weights are filled in. Returns its generation. */
+uint32_t server_coding_compute(struct node *node, const struct server_coding *coding, struct task *task);
 
 /* Server. false: a worker of the same group was there before. */
 bool server_coding_counts(const struct server_coding *coding, int worker);

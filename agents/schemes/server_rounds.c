@@ -85,22 +85,36 @@ static uint64_t slowest(const struct node *node, const struct server_rounds_stat
     return least;
 }
 
-/* Sends the newest model to whoever is owed one and may go on. */
-static void server_serve(struct node *node)
+static void serve(struct node *node, int worker, uint64_t least)
 {
-    struct server_rounds_state *state = node_state(node);
-    const struct server_policy *policy = state->policy;
+    const struct server_rounds_state *state = node_state(node);
+    const struct client *client = &state->clients[worker];
+    if (!client->owed || client->sending || client->lost)
+        return;
+    if (!state->policy->may_go_on || state->policy->may_go_on(node->setup, client->done, least))
+        server_send_model(node, worker);
+}
+
+/* Sends the newest model to whoever is owed one and may go on. */
+static void server_serve_all(struct node *node)
+{
+    const struct server_rounds_state *state = node_state(node);
     if (state->stopped)
         return;
-    const uint64_t least = policy->may_go_on ? slowest(node, state) : 0;
-    for (int worker = 0; worker < node->setup->workers; worker++) {
-        struct client *client = &state->clients[worker];
-        if (!client->owed || client->sending || client->lost)
-            continue;
-        if (policy->may_go_on && !policy->may_go_on(node->setup, client->done, least))
-            continue;
-        server_send_model(node, worker);
-    }
+    const uint64_t least = state->policy->may_go_on ? slowest(node, state) : 0;
+    for (int worker = 0; worker < node->setup->workers; worker++)
+        serve(node, worker, least);
+}
+
+/* The same where something has changed about one worker, which changes nothing for others, unless they wait for the slowest: a thousand
+ * workers are not to be looked at for every message. */
+static void server_serve(struct node *node, int worker)
+{
+    const struct server_rounds_state *state = node_state(node);
+    if (state->policy->may_go_on)
+        server_serve_all(node);
+    else if (!state->stopped)
+        serve(node, worker, 0);
 }
 
 static void server_stop(struct node *node)
@@ -148,7 +162,7 @@ static void server_update(struct node *node)
     }
     if (state->version == (uint64_t)node->setup->rounds)
         server_stop(node);
-    server_serve(node);
+    server_serve_all(node);
     state->collected = state->arrivals = 0;
     take_quota(state);
 }
@@ -228,7 +242,7 @@ static void server_on_gradient(struct node *node, const struct message *message)
             return;
         }
     }
-    server_serve(node);
+    server_serve(node, message->source);
 }
 
 /* ---- both ---- */
@@ -312,7 +326,7 @@ void server_rounds_on_sent(struct node *node, struct buffer *buffer, int destina
     struct server_rounds_state *state = node_state(node);
     if (node->role == ROLE_SERVER) {
         state->clients[destination].sending = false;
-        server_serve(node);
+        server_serve(node, destination);
         return;
     }
     state->in_flight[buffer->tag] = false;
@@ -354,7 +368,7 @@ void server_rounds_on_peer(struct node *node, int peer, enum peer_state peer_sta
             return;
         }
     }
-    server_serve(node); /* who waited for the slowest */
+    server_serve_all(node); /* who waited for the slowest */
 }
 
 void server_rounds_on_timer(struct node *node, int timer)

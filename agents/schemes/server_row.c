@@ -70,8 +70,8 @@ uint64_t server_rounds_spans(const struct scheme_setup *setup, int node)
 {
     const struct server_policy *policy = setup->scheme->detail;
     const uint64_t quota = (uint64_t)server_quota_most(setup);
-    if (node < setup->workers) /* of a code, a compute and a reduce span a partition */
-        return 6 * (policy->keeps_going ? quota + 1 : 1) + (policy->coded ? 2 * (uint64_t)server_coding_load(setup) : 0);
+    if (node < setup->workers)
+        return 6 * (policy->keeps_going ? quota + 1 : 1);
     const uint64_t answers = server_interrupts(setup) ? (uint64_t)setup->workers : 0;
     return 3 * server_rounds_gradients(setup, node) + answers + 4;
 }

@@ -3,18 +3,6 @@
 
 #include "agents/schemes/server_rounds_internal.h"
 
-/* The task of the step that was begun last; of a code, that of its next partition, the first with `anew`. */
-static void worker_task(struct node *node, bool anew)
-{
-    struct server_rounds_state *state = node_state(node);
-    struct task task = {.kind = TASK_GRADIENT,
-                        .step = state->step - 1,
-                        .model = state->model,
-                        .gradient = state->gradients[state->current],
-                        .parts = 1};
-    state->generation = state->coding ? server_coding_compute(node, state->coding, &task, anew) : node_compute(node, &task);
-}
-
 void server_worker_compute(struct node *node)
 {
     struct server_rounds_state *state = node_state(node);
@@ -23,8 +11,12 @@ void server_worker_compute(struct node *node)
         return;
     if (state->policy->current_only && state->policy->distinct)
         state->step = state->version; /* one an update: all workers' mini-batches of an update have its number */
-    state->step++;
-    worker_task(node, true);
+    struct task task = {.kind = TASK_GRADIENT,
+                        .step = state->step++,
+                        .model = state->model,
+                        .gradient = state->gradients[state->current],
+                        .parts = 1};
+    state->generation = state->coding ? server_coding_compute(node, state->coding, &task) : node_compute(node, &task);
 }
 
 static void worker_give_up(struct node *node)
@@ -47,10 +39,6 @@ void server_rounds_on_task(struct node *node, const struct task_result *result)
     if (result->generation != state->generation || result->part != result->parts - 1)
         return;
     const int sent = state->current;
-    if (state->coding && !server_coding_add_partition(node, state->coding, state->version, state->gradients[sent])) {
-        worker_task(node, false);
-        return;
-    }
     const float loss = (float)result->loss;
     struct message_header header = {.kind = KIND_GRADIENT, .step = state->version, .argument = (int64_t)(state->step - 1)};
     memcpy(&header.index, &loss, sizeof(loss));

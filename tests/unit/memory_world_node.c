@@ -42,20 +42,21 @@ static void world_cancel(struct node *node, uint32_t generation)
     worker->model_copy = NULL;
 }
 
-/* A gradient, or the sum of those of the task's partitions in their order. */
+/* A gradient, or the weighted sum of those of the task's partitions in their order. */
 static void write_gradient(struct memory_world *world, const struct node *node, const struct task *task)
 {
     const struct memory_world_settings *settings = &world->settings;
     const size_t count = node->setup->parameter_count;
-    const int *partitions = task->kind == TASK_GRADIENT_PARTITIONS ? task->partitions : &node->role_index;
-    const int partition_count = task->kind == TASK_GRADIENT_PARTITIONS ? task->partition_count : 1;
-    settings->gradient(settings->context, partitions[0], task->step, task->model, task->gradient);
-    float *other = partition_count > 1 ? malloc(count * sizeof(*other)) : NULL;
-    for (int i = 1; i < partition_count; i++) {
+    const bool sum = task->kind == TASK_GRADIENT_PARTITIONS;
+    settings->gradient(settings->context, sum ? task->partitions[0] : node->role_index, task->step, task->model, task->gradient);
+    for (size_t k = 0; sum && task->weights && k < count; k++)
+        task->gradient[k] *= task->weights[0];
+    float *other = sum ? malloc(count * sizeof(*other)) : NULL;
+    for (int i = 1; sum && i < task->partition_count; i++) {
         assert_non_null(other);
-        settings->gradient(settings->context, partitions[i], task->step, task->model, other);
+        settings->gradient(settings->context, task->partitions[i], task->step, task->model, other);
         for (size_t k = 0; k < count; k++)
-            task->gradient[k] += other[k];
+            task->gradient[k] += (task->weights ? task->weights[i] : 1) * other[k];
     }
     free(other);
 }

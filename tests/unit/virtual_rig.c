@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -17,9 +19,21 @@ static int next_end(const void *context, int place, int host)
     return place == hosts ? 2 * host + 1 : 2 * place;
 }
 
+/* What the controller would have told. */
+static void prepare(struct virtual_rig *rig)
+{
+    struct blob blob = {0};
+    assert_int_equal(rig->setup.scheme->prepare(&rig->setup, &blob, NULL), 0);
+    rig->setup.prepared = memcpy(arena_new_array(rig->arena, uint8_t, blob.length), blob.bytes, blob.length);
+    rig->setup.prepared_bytes = blob.length;
+    free(blob.bytes);
+}
+
 struct virtual_rig virtual_rig_new(struct scheme_setup setup)
 {
     struct virtual_rig rig = {.arena = arena_new(), .setup = setup};
+    if (setup.scheme->prepare && !setup.prepared)
+        prepare(&rig);
     int *hosts = arena_new_object(rig.arena, int);
     *hosts = setup.nodes;
     rig.setup.path = NULL;
