@@ -20,6 +20,7 @@ int agent_node_make(struct agent_setup *setup, struct loop *loop, struct arena *
                                         .role_index = setup->role_index,
                                         .dataset_fd = (int)control->dataset_fd,
                                         .blas = true,
+                                        .batches = setup->role == ROLE_SERVER && setup->scheme.scheme->flags & SCHEME_NEEDS_BATCHES,
                                         .arena = arena};
     node->workload = workload_new(&workload, err);
     if (!node->workload)

@@ -6,16 +6,15 @@
  *     last layer   delta = (softmax - one-hot) / batch
  *     each layer   dW = delta^T activation[l],  db = column sums of delta          -> this part of the gradient is final
  *     going down   delta = (delta W) where activation[l] > 0, else 0
- * Sums over the batch that are not matrix products run in the order of the batch; exp and log are detmath's. So with the naive
- * kernel the results are the same bits on every machine. */
+ * What is no matrix product is dense_rows.h's. So with the naive kernel the results are the same bits on every machine. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "agents/dataset.h"
+#include "agents/dense_rows.h"
 #include "agents/model_internal.h"
 #include "base/arena.h"
-#include "base/detmath.h"
 #include "base/err.h"
 
 enum { WIDTHS_MAX = LAYERS_MAX + 2, EVALUATION_BATCH = 128 };
@@ -132,39 +131,14 @@ static void forward(struct dense *dense, const float *parameters, int count)
             memcpy(out + (size_t)i * (size_t)outputs, biases, (size_t)outputs * sizeof(float));
         blas_sgemm(false, true, count, outputs, inputs, 1.0f, dense->activation[l], inputs, weights, inputs, 1.0f, out, outputs);
         if (l < dense->layer_count - 1)
-            for (size_t i = 0; i < (size_t)count * (size_t)outputs; i++)
-                out[i] = out[i] > 0.0f ? out[i] : 0.0f;
+            dense_rows_rectify(out, (size_t)count * (size_t)outputs);
     }
 }
 
 static void gather(struct dense *dense, const uint8_t *pixels, size_t row)
 {
-    static const float scale = 1.0f / 255.0f;
-    size_t inputs = (size_t)dense->width[0], i = 0;
-    float *out = dense->activation[0] + row * inputs;
-    for (; i + 16 <= inputs; i += 16) /* a constant inner count is what lets -O2 use vectors */
-        for (size_t j = 0; j < 16; j++)
-            out[i + j] = scale * (float)pixels[i + j];
-    for (; i < inputs; i++)
-        out[i] = scale * (float)pixels[i];
-}
-
-/* Cross-entropy of one row of scores, log(sum exp(score - top)) - (score[label] - top); exponentials (NULL: not wanted) receives
- * the terms. */
-static double cross_entropy(const float *scores, int classes, int label, double *exponentials, double *sum)
-{
-    float top = scores[0];
-    for (int j = 1; j < classes; j++)
-        top = scores[j] > top ? scores[j] : top;
-    *sum = 0.0;
-    for (int j = 0; j < classes; j++) {
-        double difference = (double)scores[j] - (double)top;
-        double exponential = difference < -700.0 ? 0.0 : detmath_exp(difference);
-        if (exponentials)
-            exponentials[j] = exponential;
-        *sum += exponential;
-    }
-    return detmath_log(*sum) - ((double)scores[label] - (double)top);
+    const size_t inputs = (size_t)dense->width[0];
+    dense_rows_scale_pixels(pixels, inputs, dense->activation[0] + row * inputs);
 }
 
 static void backward(struct dense *dense, const float *parameters, int count, float *gradient, void (*part_done)(void *, int),
@@ -175,19 +149,14 @@ static void backward(struct dense *dense, const float *parameters, int count, fl
         int inputs = dense->width[l], outputs = dense->width[l + 1];
         float *weights = gradient + dense->offset[l], *biases = weights + (size_t)inputs * (size_t)outputs;
         blas_sgemm(true, false, outputs, inputs, count, 1.0f, delta, outputs, dense->activation[l], inputs, 0.0f, weights, inputs);
-        memset(biases, 0, (size_t)outputs * sizeof(float));
-        for (int i = 0; i < count; i++)
-            for (int j = 0; j < outputs; j++)
-                biases[j] += delta[(size_t)i * (size_t)outputs + (size_t)j];
+        dense_rows_sum(delta, count, outputs, biases);
         if (part_done)
             part_done(context, dense->layer_count - 1 - l);
         if (l == 0)
             break;
         blas_sgemm(false, false, count, inputs, outputs, 1.0f, delta, outputs, parameters + dense->offset[l], inputs, 0.0f, below,
                    inputs);
-        const float *activation = dense->activation[l];
-        for (size_t i = 0; i < (size_t)count * (size_t)inputs; i++)
-            below[i] = activation[i] > 0.0f ? below[i] : 0.0f;
+        dense_rows_mask(below, dense->activation[l], (size_t)count * (size_t)inputs);
         float *swap = delta;
         delta = below;
         below = swap;
@@ -200,7 +169,7 @@ static double gradient_of(struct model *model, const float *parameters, const ui
     struct dense *dense = (struct dense *)model;
     const struct dataset *dataset = dense->dataset;
     int classes = dense->width[dense->layer_count];
-    double loss = 0.0, exponentials[UINT8_MAX + 1], sum;
+    double loss = 0.0;
     assert(count >= 1 && count <= dense->capacity);
     for (int i = 0; i < count; i++)
         gather(dense, dataset->pixels + (size_t)indexes[i] * dataset->inputs, (size_t)i);
@@ -208,10 +177,7 @@ static double gradient_of(struct model *model, const float *parameters, const ui
     for (int i = 0; i < count; i++) {
         const float *scores = dense->activation[dense->layer_count] + (size_t)i * (size_t)classes;
         float *delta = dense->delta[0] + (size_t)i * (size_t)classes;
-        int label = dataset->labels[indexes[i]];
-        loss += cross_entropy(scores, classes, label, exponentials, &sum);
-        for (int j = 0; j < classes; j++)
-            delta[j] = (float)((exponentials[j] / sum - (j == label ? 1.0 : 0.0)) / (double)count);
+        loss += dense_rows_loss_delta(scores, classes, dataset->labels[indexes[i]], count, delta);
     }
     backward(dense, parameters, count, gradient, part_done, context);
     return loss / (double)count;
@@ -221,7 +187,7 @@ static void evaluate(struct model *model, const float *parameters, const struct 
 {
     struct dense *dense = (struct dense *)model;
     int classes = dense->width[dense->layer_count];
-    double total = 0.0, sum;
+    double total = 0.0;
     uint32_t right = 0;
     for (uint32_t done = 0; done < dataset->sample_count;) {
         uint32_t left = dataset->sample_count - done;
@@ -235,7 +201,7 @@ static void evaluate(struct model *model, const float *parameters, const struct 
             for (int j = 1; j < classes; j++)
                 best = scores[j] > scores[best] ? j : best;
             right += best == label;
-            total += cross_entropy(scores, classes, label, NULL, &sum);
+            total += dense_rows_loss(scores, classes, label);
         }
         done += (uint32_t)count;
     }

@@ -86,7 +86,8 @@ struct task {
     int64_t sample_cap;  /* 0: none */
     int64_t deadline_ns; /* node_now() scale; 0: none */
     const float *left, *right;
-    int rows, columns, inner; /* TASK_MATRIX_BLOCK: gradient = left (rows x inner) * right (inner x columns) */
+    /* TASK_MATRIX_BLOCK: gradient = left (rows x inner) * right (inner x columns). None of them may change until the result. */
+    int rows, columns, inner;
 };
 struct task_result {
     uint32_t generation; /* what node_compute() returned */
@@ -130,6 +131,7 @@ struct world {
     void (*fail)(struct node *, const char *sentence);
     struct rng (*random)(struct node *, enum rng_purpose purpose, uint32_t which_node);
     const float *(*initial_model)(struct node *);
+    void (*batch)(struct node *, uint64_t step, float *pixels, uint8_t *labels);
 };
 
 /* ---- what schemes call ---- */
@@ -152,6 +154,14 @@ static inline void *node_alloc(struct node *node, size_t bytes)
 static inline const float *node_initial_model(struct node *node)
 {
     return node->world->initial_model(node);
+}
+
+/* The samples of a mini-batch that no worker owns, for schemes flagged SCHEME_NEEDS_BATCHES, on servers: mini-batch `step` as a
+ * single worker with all the data would draw it. pixels: batch x inputs floats, 0 to 1; labels: batch. Writes nothing where values
+ * are not carried. */
+static inline void node_batch(struct node *node, uint64_t step, float *pixels, uint8_t *labels)
+{
+    node->world->batch(node, step, pixels, labels);
 }
 
 /* Starts a task; results come by on_task(). One task at a time a node. Returns its generation, never 0. */

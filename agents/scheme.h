@@ -40,6 +40,7 @@ enum scheme_flags {
     SCHEME_NEEDS_PATHS = 32, /* asks setup->path on its nodes; each node is then told its paths to all others */
     /* Gradients count as often as they have samples: an update's contributors are samples, and may be any number of each worker. */
     SCHEME_WEIGHTS_SAMPLES = 64,
+    SCHEME_NEEDS_BATCHES = 128, /* its servers ask for mini-batches (node_batch): they load the training data, too */
 };
 enum peer_state { PEER_LOST = 1 };
 

@@ -237,6 +237,14 @@ static const float *initial_model(struct node *node)
     return workload_initial_model(virtual_of(node)->workload);
 }
 
+static void batch(struct node *node, uint64_t step, float *pixels, uint8_t *labels)
+{
+    const struct scheme_setup *setup = node->setup;
+    const size_t inputs = setup->matrix_count > 0 ? setup->matrices[0].columns : 0;
+    if (charge(node, (size_t)setup->batch * inputs) && workload_real(virtual_of(node)->workload))
+        workload_batch(virtual_of(node)->workload, step, pixels, labels);
+}
+
 const struct world virtual_operations = {
     .name = "virtual",
     .now = now,
@@ -268,4 +276,5 @@ const struct world virtual_operations = {
     .fail = fail,
     .random = random_stream,
     .initial_model = initial_model,
+    .batch = batch,
 };

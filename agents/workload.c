@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "agents/dataset.h"
+#include "agents/dense_rows.h"
 #include "agents/model.h"
 #include "agents/shards.h"
 #include "agents/touched_memory.h"
@@ -24,17 +25,25 @@ static int load_split(struct workload *workload, enum dataset_split split, struc
     return dataset_load(options->settings->dataset, split, options->settings->dataset_path, options->arena, dataset, err);
 }
 
-static void deal_shards(struct workload *workload)
+/* Every sample, worker 0's first; sizes[w]: how many are worker w's. */
+static uint32_t *deal(struct workload *workload, int workers, uint32_t *sizes)
 {
     const struct workload_options *options = &workload->options;
     const struct shard_rule rule = {.settings = &options->settings->shards,
                                     .seed = options->seed,
-                                    .workers = options->workers,
+                                    .workers = workers,
                                     .least = (uint32_t)options->settings->batch};
     uint32_t *indexes = arena_new_array(options->arena, uint32_t, workload->train.sample_count);
+    shards_deal(&rule, &workload->train, sizes, indexes);
+    return indexes;
+}
+
+static void deal_shards(struct workload *workload)
+{
+    const struct workload_options *options = &workload->options;
     workload->shard_sizes = arena_new_array(options->arena, uint32_t, (size_t)options->workers);
     workload->shards = arena_new_array(options->arena, uint32_t *, (size_t)options->workers);
-    shards_deal(&rule, &workload->train, workload->shard_sizes, indexes);
+    uint32_t *indexes = deal(workload, options->workers, workload->shard_sizes);
     for (int w = 0; w < options->workers; w++) {
         workload->shards[w] = indexes;
         indexes += workload->shard_sizes[w];
@@ -78,13 +87,13 @@ static int choose_validation(struct workload *workload)
 static int prepare_real(struct workload *workload, struct err *err)
 {
     const struct workload_options *options = &workload->options;
-    bool worker = options->role == ROLE_WORKER;
+    const bool worker = options->role == ROLE_WORKER, trains = worker || options->batches;
     if (options->blas) {
         struct err ignored; /* the naive kernel then computes; the description says so */
         if (blas_load(&workload->blas, &ignored) < 0)
             workload->blas = blas_description();
     }
-    if ((worker && load_split(workload, SPLIT_TRAIN, &workload->train, err) < 0) ||
+    if ((trains && load_split(workload, SPLIT_TRAIN, &workload->train, err) < 0) ||
         load_split(workload, SPLIT_TEST, &workload->test, err) < 0)
         return -(int)(err ? err->kind : ERR_HOST);
     const struct dataset *own = worker ? &workload->train : &workload->test;
@@ -103,6 +112,10 @@ static int prepare_real(struct workload *workload, struct err *err)
     struct rng rng = rng_stream(options->seed, 0, RNG_ALL_NODES, RNG_MODEL);
     model_initialise(workload->model, &rng, workload->initial);
     workload->validation_count = choose_validation(workload);
+    if (options->batches) {
+        workload->drawn = arena_new_array(options->arena, uint32_t, (size_t)options->settings->batch);
+        workload->whole = deal(workload, 1, &workload->whole_size);
+    }
     if (worker && !options->unmeasured)
         workload->gradient_ns = measure_gradient(workload);
     return 0;
@@ -165,6 +178,18 @@ double workload_gradient_ns(const struct workload *workload)
 const float *workload_initial_model(const struct workload *workload)
 {
     return workload->initial;
+}
+
+void workload_batch(struct workload *workload, uint64_t step, float *pixels, uint8_t *labels)
+{
+    const struct dataset *train = &workload->train;
+    const int batch = workload->options.settings->batch;
+    dataset_batch(workload->options.seed, 0, step, workload->whole, workload->whole_size, batch, workload->drawn);
+    for (int i = 0; i < batch; i++) {
+        const size_t sample = workload->drawn[i];
+        dense_rows_scale_pixels(train->pixels + sample * train->inputs, train->inputs, pixels + (size_t)i * train->inputs);
+        labels[i] = train->labels[sample];
+    }
 }
 
 /* ---- parts ---- */

@@ -21,6 +21,7 @@ struct workload_options {
     int role_index;
     int dataset_fd;  /* of dataset_export(); 0: read settings->dataset_path */
     bool blas;       /* load OpenBLAS: false where results must be equal to the bit on every machine */
+    bool batches;    /* workload_batch() is to be asked: a server loads the training data, too */
     bool unmeasured; /* do not measure how long a gradient takes here */
     struct arena *arena;
 };
@@ -37,6 +38,9 @@ bool workload_real(const struct workload *workload);                  /* gradien
 const char *workload_blas(const struct workload *workload);           /* "" where nothing was loaded */
 double workload_gradient_ns(const struct workload *workload);         /* CPU time of one gradient; 0: not a worker, or not real */
 const float *workload_initial_model(const struct workload *workload); /* NULL where there is none */
+
+/* node_batch()'s, of real gradients. */
+void workload_batch(struct workload *workload, uint64_t step, float *pixels, uint8_t *labels);
 
 /* ---- parts of a task ---- */
 enum { WORK_PARTS_MAX = 64 };

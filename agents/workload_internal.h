@@ -22,6 +22,8 @@ struct workload {
     struct model *model, *test_model; /* on the training data (a server's: on the test data), on the test data */
     uint32_t *shard_sizes;            /* one a worker; NULL: this node has no training data */
     uint32_t **shards;                /* each worker's samples */
+    uint32_t *whole, whole_size;      /* all samples, as a single worker would have them */
+    uint32_t *drawn;                  /* of `whole`, by workload_batch(); not the compute thread's */
     uint32_t *batch, *validation;
     int validation_count;
     float *scratch, *initial;

@@ -219,6 +219,13 @@ static const float *initial_model(struct node *node)
     return workload_initial_model(emulated_of(node)->options.workload);
 }
 
+static void batch(struct node *node, uint64_t step, float *pixels, uint8_t *labels)
+{
+    struct workload *workload = emulated_of(node)->options.workload;
+    if (workload_real(workload))
+        workload_batch(workload, step, pixels, labels);
+}
+
 static const struct world world_emulated = {
     .name = "emulated",
     .now = now,
@@ -250,6 +257,7 @@ static const struct world world_emulated = {
     .fail = fail,
     .random = random_stream,
     .initial_model = initial_model,
+    .batch = batch,
 };
 
 /* ---- life ---- */

@@ -32,6 +32,7 @@ static struct workload *new_workload(const struct virtual_options *options, int 
                                         .role_index = worker ? node : node - setup->workers,
                                         .dataset_fd = options->dataset_fd,
                                         .blas = false,
+                                        .batches = setup->scheme->flags & SCHEME_NEEDS_BATCHES,
                                         .unmeasured = true,
                                         .arena = options->arena};
     return workload_new(&workload, err);

@@ -165,7 +165,7 @@ void memory_world_cleanup(struct memory_world **pointer)
     for (size_t i = 0; i < nodes; i++) {
         for (int k = 0; k < world->nodes[i].allocation_count; k++)
             free(world->nodes[i].allocations[k]);
-        free(world->nodes[i].model_copy);
+        free(world->nodes[i].input_copy);
     }
     free(world->heap);
     free(world->connections);

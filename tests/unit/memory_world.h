@@ -31,6 +31,8 @@ struct memory_world_settings {
     /* How many samples a TASK_SAMPLES does before its deadline, and the gradient is the mean of; of none nothing is written. */
     int64_t (*samples)(void *context, int worker, uint64_t step);
     double (*loss)(void *context, int worker, uint64_t step); /* of the same mini-batch. NULL: 0 */
+    /* node_batch(). May be NULL where no scheme asks. */
+    void (*batch)(void *context, uint64_t step, float *pixels, uint8_t *labels);
     /* Every node_gradient(). May be NULL. */
     void (*gradient_told)(void *context, int node, const struct gradient_record *record);
     /* A node_update() without a model. May be NULL. */

@@ -49,7 +49,7 @@ struct memory_node {
     int allocation_count, timer_count;
     uint32_t generation, timer_arming[8];
     struct task task;
-    float *model_copy; /* of the running task's model */
+    uint8_t *input_copy; /* of what the running task reads; NULL: there is none */
     bool preparing;
 };
 

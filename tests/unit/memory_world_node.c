@@ -10,22 +10,44 @@
 
 /* ---- tasks and timers ---- */
 
+/* What the task reads: the model, or both factors. */
+static size_t input_bytes(const struct node *node, const struct task *task, size_t bytes[2])
+{
+    const bool product = task->kind == TASK_MATRIX_BLOCK;
+    bytes[0] = sizeof(float) * (product ? (size_t)task->rows * (size_t)task->inner : node->setup->parameter_count);
+    bytes[1] = sizeof(float) * (product ? (size_t)task->inner * (size_t)task->columns : 0);
+    return bytes[0] + bytes[1];
+}
+
+static const void *input_of(const struct task *task, int which)
+{
+    return task->kind != TASK_MATRIX_BLOCK ? task->model : which == 0 ? task->left : task->right;
+}
+
+static size_t output_floats(const struct node *node, const struct task *task)
+{
+    return task->kind == TASK_MATRIX_BLOCK ? (size_t)task->rows * (size_t)task->columns : node->setup->parameter_count;
+}
+
 static uint32_t world_compute(struct node *node, const struct task *task)
 {
     struct memory_node *worker = memory_node(node);
     struct memory_world *world = worker->world;
-    assert_null(worker->model_copy);
-    assert_true(task->kind == TASK_GRADIENT || (task->kind == TASK_GRADIENT_PARTITIONS && task->partition_count > 0) ||
+    size_t bytes[2], total = input_bytes(node, task, bytes);
+    assert_null(worker->input_copy);
+    assert_true(task->kind == TASK_GRADIENT || task->kind == TASK_MATRIX_BLOCK ||
+                (task->kind == TASK_GRADIENT_PARTITIONS && task->partition_count > 0) ||
                 (task->kind == TASK_SAMPLES && world->settings.samples));
     assert_true(task->kind != TASK_SAMPLES || task->deadline_ns > world->now_ns);
-    size_t bytes = node->setup->parameter_count * sizeof(float);
     worker->task = *task;
     worker->generation++;
-    worker->model_copy = malloc(bytes ? bytes : 1);
-    assert_non_null(worker->model_copy);
-    if (task->model)
-        memcpy(worker->model_copy, task->model, bytes);
-    memset(task->gradient, 0xff, bytes);
+    worker->input_copy = malloc(total ? total : 1);
+    assert_non_null(worker->input_copy);
+    if (input_of(task, 0))
+        memcpy(worker->input_copy, input_of(task, 0), bytes[0]);
+    if (bytes[1] > 0)
+        memcpy(worker->input_copy + bytes[0], input_of(task, 1), bytes[1]);
+    memset(task->gradient, 0xff, output_floats(node, task) * sizeof(float));
     int64_t at_ns =
         world->settings.immediate_compute ? world->now_ns : memory_world_some_time(world) + rng_below(&world->rng, 20000);
     memory_world_push(world,
@@ -33,13 +55,16 @@ static uint32_t world_compute(struct node *node, const struct task *task)
     return worker->generation;
 }
 
+/* Work that is given up may still write, until the next task begins. */
 static void world_cancel(struct node *node, uint32_t generation)
 {
     struct memory_node *worker = memory_node(node);
-    if (worker->generation != generation)
+    if (worker->generation != generation || !worker->input_copy)
         return;
-    free(worker->model_copy);
-    worker->model_copy = NULL;
+    if (worker->task.kind == TASK_MATRIX_BLOCK)
+        memset(worker->task.gradient, 0xff, output_floats(node, &worker->task) * sizeof(float));
+    free(worker->input_copy);
+    worker->input_copy = NULL;
 }
 
 /* A gradient, or the weighted sum of those of the task's partitions in their order. */
@@ -61,30 +86,43 @@ static void write_gradient(struct memory_world *world, const struct node *node, 
     free(other);
 }
 
+static void do_task(struct memory_world *world, const struct node *node, const struct task *task)
+{
+    if (task->kind == TASK_MATRIX_BLOCK)
+        blas_sgemm(false, false, task->rows, task->columns, task->inner, 1, task->left, task->inner, task->right, task->columns, 0,
+                   task->gradient, task->columns);
+    else
+        write_gradient(world, node, task);
+}
+
 void memory_world_end_task(struct memory_world *world, int index, uint32_t generation)
 {
     struct memory_node *worker = &world->nodes[index];
     struct node *node = &worker->node;
-    const size_t count = node->setup->parameter_count;
-    if (!worker->model_copy || worker->generation != generation)
+    const struct task *task = &worker->task;
+    size_t bytes[2];
+    if (!worker->input_copy || worker->generation != generation)
         return;
-    if (worker->task.model && memcmp(worker->model_copy, worker->task.model, count * sizeof(float)) != 0)
+    input_bytes(node, task, bytes);
+    if (input_of(task, 0) && memcmp(worker->input_copy, input_of(task, 0), bytes[0]) != 0)
         fail_msg("node %d changed its model while a gradient was computed at it", index);
-    const int64_t samples = worker->task.kind == TASK_SAMPLES
-                                ? world->settings.samples(world->settings.context, node->role_index, worker->task.step)
+    if (bytes[1] > 0 && memcmp(worker->input_copy + bytes[0], input_of(task, 1), bytes[1]) != 0)
+        fail_msg("node %d changed a factor while a product was computed of it", index);
+    const int64_t samples = task->kind == TASK_SAMPLES
+                                ? world->settings.samples(world->settings.context, node->role_index, task->step)
                                 : node->setup->batch;
-    if (samples > 0 || worker->task.kind != TASK_SAMPLES)
-        write_gradient(world, node, &worker->task);
-    free(worker->model_copy);
-    worker->model_copy = NULL;
+    if (samples > 0 || task->kind != TASK_SAMPLES)
+        do_task(world, node, task);
+    free(worker->input_copy);
+    worker->input_copy = NULL;
     struct task_result result = {.generation = generation,
-                                 .step = worker->task.step,
-                                 .kind = worker->task.kind,
+                                 .step = task->step,
+                                 .kind = task->kind,
                                  .parts = 1,
-                                 .count = count,
+                                 .count = output_floats(node, task),
                                  .samples = samples};
     if (world->settings.loss)
-        result.loss = world->settings.loss(world->settings.context, node->role_index, worker->task.step);
+        result.loss = world->settings.loss(world->settings.context, node->role_index, task->step);
     memory_world_enter(world);
     node->setup->scheme->on_task(node, &result);
     memory_world_leave(world);
@@ -235,6 +273,13 @@ static const float *world_initial_model(struct node *node)
     return memory_node(node)->world->settings.initial_model;
 }
 
+static void world_batch(struct node *node, uint64_t step, float *pixels, uint8_t *labels)
+{
+    const struct memory_world_settings *settings = &memory_node(node)->world->settings;
+    assert_true(node->role == ROLE_SERVER && node->setup->scheme->flags & SCHEME_NEEDS_BATCHES);
+    settings->batch(settings->context, step, pixels, labels);
+}
+
 const struct world memory_world_operations = {
     .name = "memory",
     .now = world_now,
@@ -264,4 +309,5 @@ const struct world memory_world_operations = {
     .fail = world_fail,
     .random = world_random,
     .initial_model = world_initial_model,
+    .batch = world_batch,
 };
