@@ -34,6 +34,7 @@ static const struct scheme *const schemes[] = {
     &scheme_d_psgd,
     &scheme_matcha,
     &scheme_gradient_coding,
+    &scheme_polydot,
     &scheme_fedavg,
     &scheme_fedbuff,
     &scheme_safa,

@@ -33,6 +33,7 @@ extern const struct scheme scheme_overlap_local_sgd;
 extern const struct scheme scheme_d_psgd;
 extern const struct scheme scheme_matcha;
 extern const struct scheme scheme_gradient_coding;
+extern const struct scheme scheme_polydot;
 extern const struct scheme scheme_fedavg;
 extern const struct scheme scheme_fedbuff;
 extern const struct scheme scheme_safa;
