@@ -151,6 +151,12 @@ check-recipes: ## the recipes for iperf3, Open MPI and Gloo of docs/outside-prog
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
 	$(Q)LAGGARD_BUILD=$(B) prove -e '' tests/e2e/recipes.t
 
+.PHONY: check-slurm
+check-slurm: ## docs/cluster.md on a Slurm of one node (installs it)
+	@tests/install-deps slurm
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
+	$(Q)LAGGARD_BUILD=$(B) prove -e '' tests/cluster/check-slurm
+
 .PHONY: demo
 demo: all ## the study ring-or-server: 36 trials on shaped links, under two minutes, into ring-or-server.db
 	$(B)/laggard run docs/studies/ring-or-server/campaign.yaml

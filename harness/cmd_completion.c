@@ -1,5 +1,5 @@
-/* cmd_completion.c: `laggard completion SHELL`: a script for the shell, made of the same tables as the help: commands, options, and the
- * values of those that have a fixed choice; and the names that some commands take as an argument. Everything else is a file. */
+/* cmd_completion.c: `laggard completion SHELL`: a script for the shell, made of the same tables as the help: commands, options, and
+ * the values of those that have a fixed choice; and the names that some commands take as an argument. Everything else is a file. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

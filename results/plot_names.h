@@ -1,5 +1,5 @@
-/* results/plot_names.h: the names of a picture's rows or lines, short enough to stand beside them and still told apart. Pure: strings in,
- * strings out. */
+/* results/plot_names.h: the names of a picture's rows or lines, short enough to stand beside them and still told apart. Pure:
+ * strings in, strings out. */
 #ifndef LAGGARD_RESULTS_PLOT_NAMES_H
 #define LAGGARD_RESULTS_PLOT_NAMES_H
 

@@ -1,5 +1,5 @@
-/* tests/unit/test_anytime.c: gradients weighted by their samples: sums, models, workers without a sample; how many samples fit into a
- * window. */
+/* tests/unit/test_anytime.c: gradients weighted by their samples: sums, models, workers without a sample; how many samples fit into
+ * a window. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -295,7 +295,8 @@ static void predictions_tell_the_samples(void **state)
     assert_true(prediction.samples == 7 + 7 + 6 + 3);
 }
 
-/* Weights make sums of whole numbers larger than a float32 holds exactly; the check of synthetic gradients bears that and no more. */
+/* Weights make sums of whole numbers larger than a float32 holds exactly; the check of synthetic gradients bears that and no more.
+ *  */
 static void checks_bear_rounding(void **state)
 {
     (void)state;

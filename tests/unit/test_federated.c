@@ -1,5 +1,5 @@
-/* test_federated.c: fedavg, fedbuff and safa: what becomes of the model is what the records of their updates say, whatever the order
- * of events; where they come down to something simpler they are equal to it. Times: test_federated_times.c. */
+/* test_federated.c: fedavg, fedbuff and safa: what becomes of the model is what the records of their updates say, whatever the
+ * order of events; where they come down to something simpler they are equal to it. Times: test_federated_times.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

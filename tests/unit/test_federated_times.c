@@ -1,5 +1,5 @@
-/* test_federated_times.c: whom the servers of federated schemes wait for and how long, on a virtual clock; who fails and who is lost;
- * what is refused. */
+/* test_federated_times.c: whom the servers of federated schemes wait for and how long, on a virtual clock; who fails and who is
+ * lost; what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

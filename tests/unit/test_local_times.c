@@ -1,5 +1,5 @@
-/* tests/unit/test_local_times.c: how long rounds of local steps take: the closed form of constant compute times, what is hidden behind
- * gradients, predictions beside the virtual world, and the spans that say where the time went. */
+/* tests/unit/test_local_times.c: how long rounds of local steps take: the closed form of constant compute times, what is hidden
+ * behind gradients, predictions beside the virtual world, and the spans that say where the time went. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
