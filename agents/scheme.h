@@ -123,6 +123,8 @@ struct scheme {
      * the start, and spans that do not fit degrade the trial. */
     uint64_t (*spans_a_round)(const struct scheme_setup *setup, int node);
 
+    /* How many Byzantine workers an update withstands with these parameters. NULL: none. */
+    int (*tolerates)(const struct scheme_setup *setup);
     /* Whether sums are approximations with these parameters: a synthetic workload cannot check them then. NULL: never. */
     bool (*approximates)(const struct scheme_setup *setup);
     /* How many times float32's rounding errors grow in sums that are put together from multiples of gradients; a synthetic workload
@@ -164,5 +166,6 @@ bool scheme_approximates(const struct scheme_setup *setup);
 /* The learning rate that node_update() of this step takes. */
 double scheme_rate(const struct scheme_setup *setup, uint64_t step);
 double scheme_amplification(const struct scheme_setup *setup);
+int scheme_tolerates(const struct scheme_setup *setup);
 
 #endif

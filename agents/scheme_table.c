@@ -15,6 +15,7 @@ static const struct scheme *const schemes[] = {
     &scheme_k_batch_async,
     &scheme_async,
     &scheme_ssp,
+    &scheme_zeno,
     &scheme_easgd,
     &scheme_anytime,
     &scheme_ring,
@@ -78,6 +79,11 @@ bool scheme_talks(const struct scheme_setup *setup, int node, int peer)
     if (node == peer)
         return false;
     return setup->scheme->talks ? setup->scheme->talks(setup, node, peer) : true;
+}
+
+int scheme_tolerates(const struct scheme_setup *setup)
+{
+    return setup->scheme->tolerates ? setup->scheme->tolerates(setup) : 0;
 }
 
 bool scheme_approximates(const struct scheme_setup *setup)

@@ -10,7 +10,8 @@ static bool cancels(const struct scheme_setup *setup)
     return setup->values[CANCEL] != 0;
 }
 
-static const struct server_policy policy = {.quota = QUOTA_ALL_BUT, .current_only = true, .distinct = true, .interrupts = cancels};
+static const struct server_policy policy = {
+    .quota = QUOTA_ALL_BUT, .current_only = true, .distinct = true, .interrupts = cancels, .aggregate_parameter = 3};
 
 static const struct param params[] = {
     [BACKUPS] = {.name = "backups",
@@ -25,6 +26,8 @@ static const struct param params[] = {
                 .maximum = 1,
                 .standard = 0,
                 .help = "whether late workers give up and take the new model"},
+    PARAM_AGGREGATE,
+    PARAM_TRIM,
 };
 
 const struct scheme scheme_backup = {

@@ -3,7 +3,8 @@
 #include "agents/schemes/schemes.h"
 #include "agents/schemes/server_rounds.h"
 
-static const struct server_policy policy = {.quota = QUOTA_K, .distinct = true, .compensate_parameter = 2, .adasync_parameter = 3};
+static const struct server_policy policy = {
+    .quota = QUOTA_K, .distinct = true, .compensate_parameter = 2, .adasync_parameter = 3, .aggregate_parameter = 4};
 
 static const struct param params[] = {
     {.name = "k",
@@ -14,6 +15,8 @@ static const struct param params[] = {
      .help = "workers whose gradients make an update"},
     SERVER_PARAM_COMPENSATE,
     SERVER_PARAM_ADASYNC,
+    PARAM_AGGREGATE,
+    PARAM_TRIM,
 };
 
 const struct scheme scheme_k_async = {

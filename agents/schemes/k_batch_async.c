@@ -4,12 +4,14 @@
 #include "agents/schemes/server_rounds.h"
 
 static const struct server_policy policy = {
-    .quota = QUOTA_K, .pulls_at_once = true, .compensate_parameter = 2, .adasync_parameter = 3};
+    .quota = QUOTA_K, .pulls_at_once = true, .compensate_parameter = 2, .adasync_parameter = 3, .aggregate_parameter = 4};
 
 static const struct param params[] = {
     {.name = "k", .unit = PARAM_COUNT, .minimum = 1, .maximum = 1000, .standard = 1, .help = "mini-batches that make an update"},
     SERVER_PARAM_COMPENSATE,
     SERVER_PARAM_ADASYNC,
+    PARAM_AGGREGATE,
+    PARAM_TRIM,
 };
 
 const struct scheme scheme_k_batch_async = {

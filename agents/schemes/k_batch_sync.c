@@ -3,12 +3,18 @@
 #include "agents/schemes/schemes.h"
 #include "agents/schemes/server_rounds.h"
 
-static const struct server_policy policy = {
-    .quota = QUOTA_K, .current_only = true, .keeps_going = true, .interrupts = server_rounds_always, .adasync_parameter = 2};
+static const struct server_policy policy = {.quota = QUOTA_K,
+                                            .current_only = true,
+                                            .keeps_going = true,
+                                            .interrupts = server_rounds_always,
+                                            .adasync_parameter = 2,
+                                            .aggregate_parameter = 3};
 
 static const struct param params[] = {
     {.name = "k", .unit = PARAM_COUNT, .minimum = 1, .maximum = 1000, .standard = 1, .help = "mini-batches that make an update"},
     SERVER_PARAM_ADASYNC,
+    PARAM_AGGREGATE,
+    PARAM_TRIM,
 };
 
 const struct scheme scheme_k_batch_sync = {

@@ -3,8 +3,12 @@
 #include "agents/schemes/schemes.h"
 #include "agents/schemes/server_rounds.h"
 
-static const struct server_policy policy = {
-    .quota = QUOTA_K, .current_only = true, .distinct = true, .interrupts = server_rounds_always, .adasync_parameter = 2};
+static const struct server_policy policy = {.quota = QUOTA_K,
+                                            .current_only = true,
+                                            .distinct = true,
+                                            .interrupts = server_rounds_always,
+                                            .adasync_parameter = 2,
+                                            .aggregate_parameter = 3};
 
 static const struct param params[] = {
     {.name = "k",
@@ -14,6 +18,8 @@ static const struct param params[] = {
      .standard = 1,
      .help = "workers whose gradients make an update"},
     SERVER_PARAM_ADASYNC,
+    PARAM_AGGREGATE,
+    PARAM_TRIM,
 };
 
 const struct scheme scheme_k_sync = {

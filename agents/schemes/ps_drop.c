@@ -3,7 +3,8 @@
 #include "agents/schemes/schemes.h"
 #include "agents/schemes/server_rounds.h"
 
-static const struct server_policy policy = {.quota = QUOTA_ALL_BUT, .current_only = true, .distinct = true};
+static const struct server_policy policy = {
+    .quota = QUOTA_ALL_BUT, .current_only = true, .distinct = true, .aggregate_parameter = 2};
 
 static const struct param params[] = {
     {.name = "drop",
@@ -12,6 +13,8 @@ static const struct param params[] = {
      .maximum = 999,
      .standard = 1,
      .help = "stragglers whose gradients are dropped in each round"},
+    PARAM_AGGREGATE,
+    PARAM_TRIM,
 };
 
 const struct scheme scheme_ps_drop = {

@@ -29,6 +29,9 @@ struct shard { /* count 0: there is none on this node */
     uint32_t arrivals;        /* pieces of this round that have come */
     bool tells;               /* the first shard: it records which gradient came when */
     uint64_t round;
+    struct aggregate aggregate;
+    float *scratch;     /* of median and trimmed mean; NULL: pieces are added */
+    const float **rows; /* [workers]: the pieces, for these */
 };
 struct ps_state {
     const struct ps_policy *policy;
@@ -55,6 +58,7 @@ static inline bool ps_colocated(const struct scheme_setup *setup)
 {
     return setup->values[PS_PLACEMENT] == PS_COLOCATED;
 }
+struct aggregate ps_aggregate(const struct scheme_setup *setup);
 struct allreduce_range ps_range(const struct scheme_setup *setup, int shard);
 
 /* Takes the step, or checks the sum of a synthetic workload; `model` and `sum` hold the range's floats alone. Without contributors

@@ -25,6 +25,9 @@
  * g_i. A worker that did no sample sends headers alone and counts nothing; a round without any sample leaves the model as it was.
  * While all weights so far are equal they are left out of the sum and of the count: equal weights give the bits of no weights.
  *
+ * With `aggregate: median` or `trimmed-mean` (aggregate.h) a shard keeps the round's pieces, and combines them when the last one
+ * has come. Coordinates are independent of each other, so what shards make of their pieces is what one server makes of the whole.
+ *
  * A synthetic workload has no model: shards then broadcast the sum, and every worker checks it against the exact mean.
  *
  * Memory and bounds. A shard holds at most P pieces: a worker sends its next one only after the model, which the shard sends only
@@ -52,6 +55,12 @@ static int shard_of_node(const struct scheme_setup *setup, int node)
 struct allreduce_range ps_range(const struct scheme_setup *setup, int shard)
 {
     return allreduce_cut(0, setup->parameter_count, (size_t)ps_shards(setup), (size_t)shard);
+}
+
+struct aggregate ps_aggregate(const struct scheme_setup *setup)
+{
+    const struct ps_policy *policy = setup->scheme->detail;
+    return aggregate_of(policy->aggregate_parameter > 0 ? &setup->values[policy->aggregate_parameter - 1] : NULL);
 }
 
 static void refuse(struct node *node, const struct message *message)
@@ -273,7 +282,12 @@ int ps_rounds_check(const struct scheme_setup *setup, struct err *err)
     if (ps_colocated(setup) && ps_shards(setup) > setup->workers)
         return err_set(err, ERR_USAGE, "scheme '%s': found servers %d beside workers, allowed are 1 to %d, one a worker",
                        setup->scheme->name, ps_shards(setup), setup->workers);
-    return 0;
+    return aggregate_check(setup, ps_aggregate(setup), setup->workers, err);
+}
+
+int ps_rounds_tolerates(const struct scheme_setup *setup)
+{
+    return aggregate_tolerates(ps_aggregate(setup), setup->workers);
 }
 
 bool ps_rounds_talks(const struct scheme_setup *setup, int node, int peer)
@@ -299,7 +313,11 @@ void ps_rounds_predict(const struct scheme_setup *setup, struct prediction *pred
 {
     if (!predict_begin(setup, prediction))
         return;
+    const struct aggregate aggregate = ps_aggregate(setup);
     predict_server_round(setup, ps_shards(setup), ps_colocated(setup), prediction);
+    if (aggregate.kind != AGGREGATE_MEAN) /* all of it is done after the last piece */
+        prediction->reduce_ns = aggregate_cost(aggregate, setup->workers) * (double)ps_range(setup, 0).count * sizeof(float) *
+                                setup->reduce_ns_per_byte;
     prediction->method = "seeded simulation";
     predict_end(prediction);
 }

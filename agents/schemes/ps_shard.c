@@ -102,6 +102,23 @@ static void shard_take_step(struct node *node)
         ps_worker_has_own_piece(node);
 }
 
+/* Median and trimmed mean: all pieces are kept until the last one has come. */
+static void shard_combine(struct node *node)
+{
+    struct shard *shard = &((struct ps_state *)node_state(node))->shard;
+    const int workers = node->setup->workers;
+    if ((int)shard->arrivals < workers)
+        return;
+    for (int worker = 0; worker < workers; worker++)
+        shard->rows[worker] = shard->pieces[worker].floats;
+    aggregate_run(node, shard->aggregate, shard->rows, workers, shard->count, shard->scratch, shard->sum, shard->round);
+    for (int worker = 0; worker < workers; worker++)
+        piece_done(node, &shard->pieces[worker]);
+    shard->samples = aggregate_contributors(shard->aggregate, workers);
+    shard->unit = 1;
+    shard->taken = workers;
+}
+
 /* Takes every piece whose turn has come; with the last one, ends the round. */
 static void shard_advance(struct node *node)
 {
@@ -109,7 +126,9 @@ static void shard_advance(struct node *node)
     struct shard *shard = &state->shard;
     if (shard->in_flight > 0 || state->shard_over)
         return;
-    for (; shard->taken < node->setup->workers && shard->pieces[shard->taken].come; shard->taken++)
+    if (shard->scratch)
+        shard_combine(node);
+    for (; shard->taken < node->setup->workers && !shard->scratch && shard->pieces[shard->taken].come; shard->taken++)
         shard_take_piece(node, &shard->pieces[shard->taken], shard->taken);
     if (shard->taken == node->setup->workers)
         shard_take_step(node);
@@ -158,6 +177,11 @@ void ps_shard_prepare(struct node *node, int index)
     shard->count = range.count;
     shard->sum =
         node->role == ROLE_WORKER && !state->model ? state->received + range.first : node_alloc(node, range.count * sizeof(float));
+    shard->aggregate = ps_aggregate(node->setup);
+    if (shard->aggregate.kind != AGGREGATE_MEAN) {
+        shard->scratch = aggregate_scratch(node, node->setup->workers);
+        shard->rows = node_alloc(node, workers * sizeof(*shard->rows));
+    }
     shard->pieces = node_alloc(node, workers * sizeof(*shard->pieces));
     if (initial && state->model) {
         shard->model = state->model + range.first;

@@ -6,8 +6,8 @@
 #include "agents/schemes/ps_rounds.h"
 #include "agents/schemes/schemes.h"
 
-static const struct ps_policy policy = {.weighted = false};
-static const struct param params[] = {PS_PARAMS};
+static const struct ps_policy policy = {.weighted = false, .aggregate_parameter = PS_PARAM_COUNT + 1};
+static const struct param params[] = {PS_PARAMS, PARAM_AGGREGATE, PARAM_TRIM};
 
 const struct scheme scheme_ps_sync = {
     .name = "ps-sync",

@@ -14,6 +14,7 @@ extern const struct scheme scheme_k_async;
 extern const struct scheme scheme_k_batch_async;
 extern const struct scheme scheme_async;
 extern const struct scheme scheme_ssp;
+extern const struct scheme scheme_zeno;
 extern const struct scheme scheme_easgd;
 extern const struct scheme scheme_anytime;
 extern const struct scheme scheme_ring;

@@ -18,6 +18,7 @@
 #include "agents/predict.h"
 #include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_rate.h"
+#include "agents/schemes/server_zeno.h"
 
 /* NAN: there is none. */
 static double compute_closed_form_ns(const struct scheme_setup *setup, const struct server_policy *policy, int quota, int steps)
@@ -45,7 +46,16 @@ void server_rounds_predict_policy(const struct scheme_setup *setup, const struct
 {
     if (!predict_begin(setup, prediction))
         return;
-    struct server_simulation simulation = {.setup = setup, .policy = policy, .quota = quota, .steps = steps};
+    const struct aggregate aggregate =
+        aggregate_of(policy->aggregate_parameter > 0 ? &setup->values[policy->aggregate_parameter - 1] : NULL);
+    const bool adds = aggregate.kind == AGGREGATE_MEAN; /* as they come; else all at once */
+    struct server_simulation simulation = {
+        .setup = setup,
+        .policy = policy,
+        .quota = quota,
+        .work = policy->zeno_parameter > 0 ? server_zeno_work(&setup->values[policy->zeno_parameter - 1]) : adds,
+        .combine = aggregate_cost(aggregate, quota),
+        .steps = steps};
     struct server_simulation whole = simulation;
     whole.bytes = whole.latency = whole.arithmetic = true;
     const uint64_t updates = server_simulation_updates(&whole);

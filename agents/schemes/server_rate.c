@@ -22,7 +22,7 @@
 
 #include <math.h>
 
-#include "agents/schemes/server_rounds.h"
+#include "agents/schemes/server_rounds_internal.h"
 #include "base/err.h"
 
 static double parameter(const struct scheme_setup *setup, int number)
@@ -50,6 +50,11 @@ bool server_rate_adapts(const struct scheme_setup *setup)
 int server_rate_check(const struct scheme_setup *setup, struct err *err)
 {
     const char *wanted = server_rate_constant(setup) > 0 ? "compensate" : server_rate_adapts(setup) ? "adasync" : NULL;
+    const struct aggregate aggregate = server_aggregate(setup);
+    if (server_rate_constant(setup) > 0 && aggregate.kind != AGGREGATE_MEAN)
+        return err_set(err, ERR_USAGE,
+                       "scheme '%s': 'compensate' weighs gradients, and aggregate %s has no weights: leave one of the two out",
+                       setup->scheme->name, aggregate_names[aggregate.kind]);
     if (!wanted || setup->trained)
         return 0;
     return err_set(

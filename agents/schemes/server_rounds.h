@@ -7,6 +7,7 @@
 
 #include "agents/node.h"
 #include "agents/scheme.h"
+#include "agents/schemes/aggregate.h"
 
 enum server_quota {
     QUOTA_ONE,     /* one gradient makes an update */
@@ -32,6 +33,8 @@ struct server_policy {
     bool coded;
     /* Parameters of server_rate.h, by their place in the scheme's table, from 1; 0: it has none. */
     int compensate_parameter, adasync_parameter;
+    int aggregate_parameter; /* of aggregate.h, likewise */
+    int zeno_parameter;      /* of server_zeno.h; its quota is one */
 };
 
 /* Gradients that make an update, by the row's policy and its first parameter; with adasync: at first. */
@@ -41,6 +44,7 @@ bool server_rounds_always(const struct scheme_setup *setup); /* true: for a poli
 /* The members of a struct scheme of this family; their contracts are there. */
 int server_rounds_servers(int workers, const double *values);
 int server_rounds_check(const struct scheme_setup *setup, struct err *err); /* 1 <= quota <= workers */
+int server_rounds_tolerates(const struct scheme_setup *setup);
 bool server_rounds_talks(const struct scheme_setup *setup, int node, int peer);
 uint64_t server_rounds_spans(const struct scheme_setup *setup, int node);
 uint64_t server_rounds_gradients(const struct scheme_setup *setup, int node);
@@ -76,10 +80,11 @@ void server_rounds_predict_policy(const struct scheme_setup *setup, const struct
 /* The same but for family and check. */
 #define SERVER_ROUNDS_PROTOCOL(policy)                                                                                             \
     .detail = &(policy), .state_bytes = SERVER_ROUNDS_STATE_BYTES, .servers = server_rounds_servers, .talks = server_rounds_talks, \
-    .spans_a_round = server_rounds_spans, .gradients_a_round = server_rounds_gradients, .prepare_node = server_rounds_prepare,     \
-    .start = server_rounds_start, .on_task = server_rounds_on_task, .on_header = server_rounds_on_header,                          \
-    .on_message = server_rounds_on_message, .on_sent = server_rounds_on_sent, .on_timer = server_rounds_on_timer,                  \
-    .on_peer = server_rounds_on_peer, .model_to_evaluate = server_rounds_model, .predict = server_rounds_predict
-enum { SERVER_ROUNDS_STATE_BYTES = 512 }; /* server_rounds.c asserts that it is enough */
+    .tolerates = server_rounds_tolerates, .spans_a_round = server_rounds_spans, .gradients_a_round = server_rounds_gradients,      \
+    .prepare_node = server_rounds_prepare, .start = server_rounds_start, .on_task = server_rounds_on_task,                         \
+    .on_header = server_rounds_on_header, .on_message = server_rounds_on_message, .on_sent = server_rounds_on_sent,                \
+    .on_timer = server_rounds_on_timer, .on_peer = server_rounds_on_peer, .model_to_evaluate = server_rounds_model,                \
+    .predict = server_rounds_predict
+enum { SERVER_ROUNDS_STATE_BYTES = 640 }; /* server_rounds.c asserts that it is enough */
 
 #endif

@@ -1,5 +1,5 @@
-/* agents/schemes/server_rounds_internal.h: what the files of server_rounds.h share: server_rounds.c (the server, and how messages
- * reach either side), server_worker.c, server_row.c (what follows from a scheme's row alone). */
+/* agents/schemes/server_rounds_internal.h: what the files of server_rounds.h share: server_rounds.c (how messages reach either
+ * side), server_side.c (the server), server_worker.c, server_row.c (what follows from a scheme's row alone). */
 #ifndef LAGGARD_AGENTS_SCHEMES_SERVER_ROUNDS_INTERNAL_H
 #define LAGGARD_AGENTS_SCHEMES_SERVER_ROUNDS_INTERNAL_H
 
@@ -8,6 +8,7 @@
 #include "agents/schemes/server_coding.h"
 #include "agents/schemes/server_rate.h"
 #include "agents/schemes/server_rounds.h"
+#include "agents/schemes/server_zeno.h"
 
 enum { KIND_GRADIENT = 1, KIND_MODEL, KIND_STOP };
 enum { ACCEPTED = 0, REFUSED = 1 }; /* argument of KIND_MODEL */
@@ -47,6 +48,11 @@ struct server_rounds_state {
     struct buffer *snapshot;               /* a copy of this version of the model; NULL: not made yet */
     int collected, arrivals, alive, quota; /* quota: of the update being collected */
     struct server_rate rate;
+    struct aggregate aggregate;
+    float *scratch;       /* of median and trimmed mean; NULL: gradients are added */
+    struct buffer **kept; /* the gradients of the update being collected, for these */
+    const float **rows;   /* where they lie */
+    struct server_zeno zeno;
 };
 static_assert(sizeof(struct server_rounds_state) <= SERVER_ROUNDS_STATE_BYTES, "raise SERVER_ROUNDS_STATE_BYTES");
 
@@ -56,8 +62,26 @@ static inline size_t vector_bytes(const struct node *node)
 }
 
 /* server_row.c */
+struct aggregate server_aggregate(const struct scheme_setup *setup);
 int server_quota_most(const struct scheme_setup *setup); /* what no update takes more than */
 bool server_interrupts(const struct scheme_setup *setup);
+
+/* server_rounds.c */
+void server_rounds_refuse(struct node *node, const struct message *message);
+
+/* server_side.c */
+void server_prepare(struct node *node);
+void server_start(struct node *node);
+void server_stop(struct node *node);
+void server_take_gradient(struct node *node, const struct message *message);
+void server_take_validation(struct node *node, const struct task_result *result);
+void server_update(struct node *node); /* with what has been collected */
+/* Sends the newest model to whoever is owed one and may go on. */
+void server_serve_all(struct node *node);
+/* The same where something has changed about one worker, which changes nothing for others, unless they wait for the slowest: a
+ * thousand workers are not to be looked at for every message. */
+void server_serve(struct node *node, int worker);
+void server_forget_read(struct node *node, struct client *client);
 
 /* server_worker.c */
 void server_worker_compute(struct node *node); /* unless it computes, or has no buffer free */

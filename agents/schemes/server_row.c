@@ -25,6 +25,19 @@ int server_rounds_quota(const struct scheme_setup *setup)
     return policy->quota == QUOTA_ONE ? 1 : policy->quota == QUOTA_K ? first : setup->workers - first;
 }
 
+struct aggregate server_aggregate(const struct scheme_setup *setup)
+{
+    const struct server_policy *policy = setup->scheme->detail;
+    return aggregate_of(policy->aggregate_parameter > 0 ? &setup->values[policy->aggregate_parameter - 1] : NULL);
+}
+
+int server_rounds_tolerates(const struct scheme_setup *setup)
+{
+    if (((const struct server_policy *)setup->scheme->detail)->zeno_parameter > 0)
+        return setup->workers - 1;
+    return aggregate_tolerates(server_aggregate(setup), server_rounds_quota(setup));
+}
+
 bool server_rounds_always(const struct scheme_setup *setup)
 {
     (void)setup;
@@ -43,7 +56,7 @@ int server_rounds_check(const struct scheme_setup *setup, struct err *err)
     const struct server_policy *policy = setup->scheme->detail;
     const int quota = server_rounds_quota(setup), k = policy->quota == QUOTA_K;
     if (quota >= 1 && quota <= setup->workers)
-        return server_rate_check(setup, err);
+        return aggregate_check(setup, server_aggregate(setup), quota, err) < 0 ? -ERR_USAGE : server_rate_check(setup, err);
     return err_set(err, ERR_USAGE, "scheme '%s' with %d worker%s: found %s %g, allowed are %d to %d", setup->scheme->name,
                    setup->workers, units_plural(setup->workers), setup->scheme->params[0].name, setup->values[0], k,
                    setup->workers - !k);
@@ -62,6 +75,8 @@ uint64_t server_rounds_gradients(const struct scheme_setup *setup, int node)
     const uint64_t quota = (uint64_t)server_quota_most(setup);
     if (node < setup->workers)
         return 1;
+    if (policy->zeno_parameter > 0)
+        return ZENO_GRADIENTS_AN_UPDATE;
     return policy->current_only ? quota + 2 * (uint64_t)setup->workers : quota;
 }
 

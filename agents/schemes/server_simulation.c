@@ -50,7 +50,8 @@ struct model {
     struct peer *clients;
     struct lane up, down;
     struct timetable next; /* crossings are the lanes' */
-    double now, busy_until, add_ns;
+    double now, busy_until, add_ns, combine_ns;
+    bool combining;          /* the update has its gradients, and is being made of them */
     struct pending *pending; /* a ring: arrived, not worked on */
     unsigned pending_first, pending_count, pending_capacity;
     int quota, collected;
@@ -155,16 +156,41 @@ static void count_done(struct model *model, struct peer *client)
     }
 }
 
+static void await_work(struct model *model)
+{
+    timetable_set(&model->next, WORKED,
+                  model->pending_count > 0 ? model->pending[model->pending_first % model->pending_capacity].at : INFINITY);
+}
+
+/* The update has all its gradients. What else has come waits until they are one. */
+static void combine(struct model *model)
+{
+    model->combining = model->combine_ns > 0;
+    if (!model->combining) {
+        update(model);
+        return;
+    }
+    for (unsigned i = 0; i < model->pending_count; i++)
+        model->pending[(model->pending_first + i) % model->pending_capacity].at += model->combine_ns;
+    model->busy_until = fmax(model->now, model->busy_until) + model->combine_ns;
+    timetable_set(&model->next, WORKED, model->now + model->combine_ns);
+}
+
 static void work_on(struct model *model)
 {
+    if (model->combining) {
+        model->combining = false;
+        update(model);
+        await_work(model);
+        return;
+    }
     struct pending gradient = model->pending[model->pending_first++ % model->pending_capacity];
     struct peer *client = &model->clients[gradient.worker];
     const struct server_policy *policy = model->policy;
     const bool used = (!policy->current_only || gradient.version == model->version) && !(policy->distinct && client->counted);
     const uint64_t least = model->least;
     model->pending_count--;
-    timetable_set(&model->next, WORKED,
-                  model->pending_count > 0 ? model->pending[model->pending_first % model->pending_capacity].at : INFINITY);
+    await_work(model);
     count_done(model, client);
     client->waits = !policy->keeps_going;
     if (client->waits)
@@ -177,7 +203,7 @@ static void work_on(struct model *model)
         client->counted = *covered = true;
         model->collected += counts;
         if (model->collected == model->quota)
-            update(model);
+            combine(model);
     }
     if (model->least != least)
         serve_all(model);
@@ -237,7 +263,7 @@ static void arrive(struct model *model, int worker)
 {
     const uint64_t version = take(model, &model->clients[worker].up, worker, GRADIENT_ARRIVED);
     model->busy_until = fmax(model->now, model->busy_until) + model->add_ns;
-    if (model->pending_count == 0)
+    if (model->pending_count == 0 && !model->combining)
         timetable_set(&model->next, WORKED, model->busy_until);
     model->pending[(model->pending_first + model->pending_count++) % model->pending_capacity] =
         (struct pending){.worker = worker, .version = version, .at = model->busy_until};
@@ -357,7 +383,9 @@ static bool begin(struct model *model, const struct server_simulation *spec)
                             .interrupts = spec->policy->interrupts && spec->policy->interrupts(setup)};
     if (!make_model(model, spec))
         return false;
-    model->add_ns = spec->arithmetic ? (double)setup->parameter_count * sizeof(float) * setup->reduce_ns_per_byte : 0;
+    const double vector_ns = spec->arithmetic ? (double)setup->parameter_count * sizeof(float) * setup->reduce_ns_per_byte : 0;
+    model->add_ns = spec->work * vector_ns;
+    model->combine_ns = spec->combine * vector_ns;
     for (int worker = 0; worker < setup->workers; worker++)
         compute(model, worker);
     return true;

@@ -8,6 +8,8 @@ struct server_simulation {
     const struct scheme_setup *setup;
     const struct server_policy *policy;
     int quota;
+    double work;                     /* vectors that the server works on for a gradient */
+    double combine;                  /* and before an update */
     int steps;                       /* gradients that a worker computes before it pushes */
     bool bytes, latency, arithmetic; /* what of the network and the server takes time */
 };

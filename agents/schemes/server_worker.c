@@ -36,6 +36,10 @@ static void worker_give_up(struct node *node)
 void server_rounds_on_task(struct node *node, const struct task_result *result)
 {
     struct server_rounds_state *state = node_state(node);
+    if (node->role == ROLE_SERVER) {
+        server_take_validation(node, result);
+        return;
+    }
     if (result->generation != state->generation || result->part != result->parts - 1)
         return;
     const int sent = state->current;

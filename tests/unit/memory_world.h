@@ -30,6 +30,8 @@ struct memory_world_settings {
     void (*gradient)(void *context, int worker, uint64_t step, const float *model, float *gradient);
     /* How many samples a TASK_SAMPLES does before its deadline, and the gradient is the mean of; of none nothing is written. */
     int64_t (*samples)(void *context, int worker, uint64_t step);
+    /* TASK_VALIDATION, on any node. NULL: no scheme asks for it. */
+    void (*validation)(void *context, const float *model, float *gradient);
     double (*loss)(void *context, int worker, uint64_t step); /* of the same mini-batch. NULL: 0 */
     /* node_batch(). May be NULL where no scheme asks. */
     void (*batch)(void *context, uint64_t step, float *pixels, uint8_t *labels);

@@ -37,7 +37,8 @@ static uint32_t world_compute(struct node *node, const struct task *task)
     assert_null(worker->input_copy);
     assert_true(task->kind == TASK_GRADIENT || task->kind == TASK_MATRIX_BLOCK ||
                 (task->kind == TASK_GRADIENT_PARTITIONS && task->partition_count > 0) ||
-                (task->kind == TASK_SAMPLES && world->settings.samples));
+                (task->kind == TASK_SAMPLES && world->settings.samples) ||
+                (task->kind == TASK_VALIDATION && world->settings.validation));
     assert_true(task->kind != TASK_SAMPLES || task->deadline_ns > world->now_ns);
     worker->task = *task;
     worker->generation++;
@@ -72,6 +73,10 @@ static void write_gradient(struct memory_world *world, const struct node *node, 
 {
     const struct memory_world_settings *settings = &world->settings;
     const size_t count = node->setup->parameter_count;
+    if (task->kind == TASK_VALIDATION) {
+        settings->validation(settings->context, task->model, task->gradient);
+        return;
+    }
     const bool sum = task->kind == TASK_GRADIENT_PARTITIONS;
     settings->gradient(settings->context, sum ? task->partitions[0] : node->role_index, task->step, task->model, task->gradient);
     for (size_t k = 0; sum && task->weights && k < count; k++)

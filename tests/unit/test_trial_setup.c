@@ -246,7 +246,7 @@ static void only_what_there_is_arrives(void **state)
     assert_int_equal(setup->prepared_bytes, 0);
     assert_int_equal(setup->record_spans, 0);
     assert_float_equal(setup->nodes[1].slow_factor, 1, 0);
-    assert_int_equal(setup->value_count, 2); /* ps-sync: servers, placement */
+    assert_int_equal(setup->value_count, 4); /* ps-sync: servers, placement, aggregate, trim */
     cell.settings.scheme = (struct scheme_choice){.name = "ring", .values = {65536}};
     setup = setups_of(&cell, &nothing, false, arena);
     assert_int_equal(setup->node_count, 2);
