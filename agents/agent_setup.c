@@ -32,6 +32,8 @@ static int check_numbers(const struct control_setup *control, struct err *err)
         {"the batch", control->batch, 1, 1 << 20},
         {"the number of rounds", control->rounds, 1, 1 << 24},
         {"the gradient's size", control->size_bytes, 0, UINT64_C(1) << 34},
+        {"byzantine", control->byzantine, 0, 1},
+        {"the attack", control->attack, 0, ATTACK_COUNT - 1},
         {"record_spans", control->record_spans, 0, 1},
         {"the interval of samples", (uint64_t)control->sample_every_ns, 0, (uint64_t)(3600 * NS_PER_S)},
         {"the busy wait", (uint64_t)control->busy_wait_ns, 0, (uint64_t)(10 * NS_PER_MS)},
@@ -110,7 +112,7 @@ static struct distribution take_distribution(const struct control_distribution *
                                  .shape = control->shape};
 }
 
-static struct workload_settings take_workload(const struct control_setup *control)
+static struct workload_settings take_workload(const struct control_setup *control, struct arena *arena)
 {
     struct workload_settings workload = {
         .model = control->model,
@@ -131,6 +133,11 @@ static struct workload_settings take_workload(const struct control_setup *contro
     };
     for (uint32_t i = 0; i < control->layer_count; i++)
         workload.layers[i] = (int)control->layers[i].width;
+    if (control->byzantine) /* of this node alone: it knows nothing of others */
+        workload.byzantine = (struct byzantine_workers){.workers = arena_copy(arena, &(int){(int)control->node}, sizeof(int)),
+                                                        .worker_count = 1,
+                                                        .attack = control->attack,
+                                                        .factor = control->attack_factor};
     return workload;
 }
 
@@ -197,7 +204,7 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
                        control->value_count);
     *setup = (struct agent_setup){.control = control};
     take_roster(control, arena, setup);
-    setup->workload = take_workload(control);
+    setup->workload = take_workload(control, arena);
     setup->compute_time = take_distribution(&control->compute_time);
     struct scheme_setup *row = &setup->scheme;
     row->scheme = scheme;

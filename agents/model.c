@@ -54,6 +54,11 @@ double model_gradient(struct model *model, const float *parameters, const uint32
     return model->ops->gradient(model, parameters, indexes, count, gradient, part_done, context);
 }
 
+void model_turn_labels(struct model *model, bool turned)
+{
+    model->turned_labels = turned;
+}
+
 void model_evaluate(struct model *model, const float *parameters, const struct dataset *dataset, double *loss, double *accuracy)
 {
     model->ops->evaluate(model, parameters, dataset, loss, accuracy);

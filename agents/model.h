@@ -38,6 +38,8 @@ void model_initialise(const struct model *model, struct rng *rng, float *paramet
  * bits with the same kernel. Not for MODEL_SYNTHETIC, whose gradients belong to a worker and a step: agents/synthetic.h. */
 double model_gradient(struct model *model, const float *parameters, const uint32_t *indexes, int count, float *gradient,
                       void (*part_done)(void *context, int part), void *context);
+/* Whether gradients are of labels turned around from now on: classes - 1 - label. Evaluations never are. */
+void model_turn_labels(struct model *model, bool turned);
 /* Over a whole split; accuracy 0 .. 1. Synthetic: both NAN. */
 void model_evaluate(struct model *model, const float *parameters, const struct dataset *dataset, double *loss, double *accuracy);
 

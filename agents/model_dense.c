@@ -177,7 +177,8 @@ static double gradient_of(struct model *model, const float *parameters, const ui
     for (int i = 0; i < count; i++) {
         const float *scores = dense->activation[dense->layer_count] + (size_t)i * (size_t)classes;
         float *delta = dense->delta[0] + (size_t)i * (size_t)classes;
-        loss += dense_rows_loss_delta(scores, classes, dataset->labels[indexes[i]], count, delta);
+        const int label = dataset->labels[indexes[i]];
+        loss += dense_rows_loss_delta(scores, classes, model->turned_labels ? classes - 1 - label : label, count, delta);
     }
     backward(dense, parameters, count, gradient, part_done, context);
     return loss / (double)count;

@@ -11,6 +11,7 @@ struct model {
     const struct model_ops *ops;
     size_t parameter_count;
     int part_count;
+    bool turned_labels; /* gradients are of label classes - 1 - l in place of l */
 };
 
 struct model_ops {

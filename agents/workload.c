@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agents/byzantine.h"
 #include "agents/dataset.h"
 #include "agents/dense_rows.h"
 #include "agents/model.h"
@@ -116,6 +117,9 @@ static int prepare_real(struct workload *workload, struct err *err)
         workload->drawn = arena_new_array(options->arena, uint32_t, (size_t)options->settings->batch);
         workload->whole = deal(workload, 1, &workload->whole_size);
     }
+    workload->falsifies = arena_new_array(options->arena, bool, (size_t)options->workers);
+    for (int i = 0; i < options->settings->byzantine.worker_count; i++)
+        workload->falsifies[options->settings->byzantine.workers[i]] = true;
     if (worker && !options->unmeasured)
         workload->gradient_ns = measure_gradient(workload);
     return 0;
@@ -284,12 +288,52 @@ static bool given_up(const struct work *work)
     return work->stop && atomic_load_explicit(work->stop, memory_order_relaxed);
 }
 
+/* Whether this node's gradients are falsified (agents/byzantine.h). */
+static bool falsifies(const struct workload *workload)
+{
+    return workload->options.role == ROLE_WORKER && workload->falsifies[workload->options.role_index];
+}
+
+static void falsify_layer(const struct workload *workload, const struct work *work, int layer)
+{
+    size_t first, count;
+    model_part(workload->model, layer, &first, &count);
+    byzantine_falsify(
+        &workload->options.settings->byzantine,
+        &(struct byzantine_layer){
+            .seed = workload->options.seed, .step = work->task.step, .worker = workload->options.role_index, .layer = layer},
+        work->task.gradient + first, count);
+}
+
+static void falsify_all(const struct workload *workload, const struct work *work)
+{
+    for (int layer = 0; layer < model_part_count(workload->model) && falsifies(workload); layer++)
+        falsify_layer(workload, work, layer);
+}
+
+struct falsification {
+    const struct workload *workload;
+    const struct work *work;
+};
+
+/* Before anybody hears that the layer is there. */
+static void layer_done_falsified(void *context, int layer)
+{
+    const struct falsification *falsification = context;
+    const struct work *work = falsification->work;
+    falsify_layer(falsification->workload, work, layer);
+    if (work->layer_done)
+        work->layer_done(work->context, layer);
+}
+
 static void run_gradient(struct workload *workload, struct work *work)
 {
-    int batch = workload->options.settings->batch;
+    const int batch = workload->options.settings->batch;
+    struct falsification falsification = {workload, work};
+    const bool honest = !falsifies(workload);
     draw_batch(workload, workload->options.role_index, work->task.step, batch);
-    work->loss = model_gradient(workload->model, work->task.model, workload->batch, batch, work->task.gradient, work->layer_done,
-                                work->context);
+    work->loss = model_gradient(workload->model, work->task.model, workload->batch, batch, work->task.gradient,
+                                honest ? work->layer_done : layer_done_falsified, honest ? work->context : &falsification);
     work->samples_done = batch;
 }
 
@@ -320,6 +364,7 @@ static void run_partitions(struct workload *workload, struct work *work)
     }
     if (task->partition_count > 0)
         work->loss /= task->partition_count;
+    falsify_all(workload, work);
 }
 
 /* A mean over batches of unequal size: each is weighted by its share so far. */
@@ -358,6 +403,7 @@ static void run_samples(struct workload *workload, struct work *work)
     }
     if (work->samples_done == 0)
         memset(work->task.gradient, 0, workload->parameter_count * sizeof(float));
+    falsify_all(workload, work);
 }
 
 static void run_validation(struct workload *workload, struct work *work)
@@ -386,6 +432,9 @@ void workload_run(struct workload *workload, struct work *work)
         [TASK_GRADIENT] = run_gradient,     [TASK_GRADIENT_PARTITIONS] = run_partitions, [TASK_SAMPLES] = run_samples,
         [TASK_VALIDATION] = run_validation, [TASK_MATRIX_BLOCK] = run_matrix_block,
     };
+    if (work->task.kind != TASK_MATRIX_BLOCK)
+        model_turn_labels(workload->model,
+                          falsifies(workload) && workload->options.settings->byzantine.attack == ATTACK_LABEL_FLIP);
     run[work->task.kind](workload, work);
 }
 

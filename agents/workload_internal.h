@@ -27,6 +27,7 @@ struct workload {
     uint32_t *batch, *validation;
     int validation_count;
     float *scratch, *initial;
+    bool *falsifies; /* [workers] */
     double gradient_ns;
     /* synthetic */
     float *filled; /* the gradient buffer that holds this worker's values */

@@ -141,6 +141,29 @@ static int check_slow(const struct cell_check *check)
     return 0;
 }
 
+static int check_byzantine(const struct cell_check *check)
+{
+    const struct workload_settings *workload = &check->settings->workload;
+    const struct byzantine_workers *byzantine = &workload->byzantine;
+    const struct reader *reader = &check->reading->reader;
+    const struct yaml_value *at = place(check, "byzantine", NULL);
+    if (byzantine->worker_count == 0)
+        return 0;
+    if (workload->model == MODEL_SYNTHETIC)
+        return campaign_fail(reader, at, "byzantine",
+                             "workload.model synthetic compares every sum with the exact mean, which a falsified gradient changes; "
+                             "take softmax or mlp");
+    if (workload->gradients == GRADIENTS_NONE)
+        return campaign_fail(reader, at, "byzantine",
+                             "with workload.gradients none there is no gradient to be falsified; take real");
+    at = yaml_document_child(at, "workers")->first;
+    for (int i = 0; i < byzantine->worker_count; i++, at = at->next)
+        if (byzantine->workers[i] >= check->settings->workers)
+            return campaign_fail(reader, at, "byzantine.workers", "found worker %d, here the workers are 0 to %d",
+                                 byzantine->workers[i], check->settings->workers - 1);
+    return 0;
+}
+
 static int check_queue(const struct cell_check *check)
 {
     enum { ETHERNET_HEADER_BYTES = 14 };
@@ -345,6 +368,7 @@ int campaign_check_cell(const struct reading *reading, const struct yaml_value *
         {CARRIED_BY_AGENTS, check_batch},
         {CARRIED_BY_AGENTS, check_model_size},
         {CARRIED_BY_AGENTS, check_slow},
+        {CARRIED_BY_AGENTS, check_byzantine},
         {ALL, check_queue},
         {ALL, check_impairments},
         {ALL, check_worker_graph},

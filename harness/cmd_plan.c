@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "harness/byzantine_outlook.h"
 #include "harness/campaign.h"
 #include "harness/commands.h"
 #include "harness/event_outlook.h"
@@ -72,6 +73,8 @@ static int forecast_cells(const struct plan *plan, struct arena *arena, struct c
             forecast_disturb(&forecast, &predictions[i]);
     }
     event_outlook_warn(plan, rounds_ns);
+    for (int c = 0; c < plan->cell_count; c++)
+        byzantine_outlook_warn(&plan->cells[c]);
     for (int t = 0; t < plan->trial_count; t++)
         plan_duration_add(duration, &plan->cells[plan->trials[t].cell].settings, forecasts[plan->trials[t].cell].trial_seconds);
     return 0;

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "harness/byzantine_outlook.h"
 #include "harness/campaign.h"
 #include "harness/capture_links.h"
 #include "harness/commands.h"
@@ -234,8 +235,10 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
     double seconds = 0;
     for (int c = 0; c < run->plan.cell_count; c++) {
         rounds_ns[c] = NAN; /* of cells that are not run nothing is said */
-        if (run_wants(run, c))
-            run->cell_seconds[c] = trial_seconds(run, c, &rounds_ns[c]);
+        if (!run_wants(run, c))
+            continue;
+        run->cell_seconds[c] = trial_seconds(run, c, &rounds_ns[c]);
+        byzantine_outlook_warn(&run->plan.cells[c]);
     }
     event_outlook_warn(&run->plan, rounds_ns);
     for (int t = 0; t < run->plan.trial_count; t++)

@@ -20,8 +20,8 @@
 #include "results/statistics.h"
 
 /* What a campaign may ask for beside the rounds, in the order in which it is called. */
-static const struct trial_part *const parts[] = {&trial_cpu_limit, &trial_traffic, &trial_events,
-                                                 &trial_capture,   &trial_samples, NULL};
+static const struct trial_part *const parts[] = {&trial_cpu_limit, &trial_traffic,   &trial_events, &trial_capture,
+                                                 &trial_samples,   &trial_byzantine, NULL};
 
 static void trial_clean(struct trial *trial)
 {

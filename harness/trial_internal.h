@@ -72,7 +72,7 @@ struct trial_part {
     void (*clean)(struct trial *trial);                       /* always, last */
 };
 
-extern const struct trial_part trial_cpu_limit, trial_traffic, trial_events, trial_capture, trial_samples;
+extern const struct trial_part trial_cpu_limit, trial_traffic, trial_events, trial_capture, trial_samples, trial_byzantine;
 
 /* What runs on the nodes: one file (trial_NAME.c) and one const struct a kind. A negative return is the trial's failure, with its
  * sentence. */

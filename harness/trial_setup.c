@@ -75,6 +75,15 @@ static const struct control_message_size *sizes_of(const struct settings *settin
     return sizes;
 }
 
+/* Workers are the first nodes. */
+static bool falsifies(const struct byzantine_workers *byzantine, int node)
+{
+    for (int i = 0; i < byzantine->worker_count; i++)
+        if (byzantine->workers[i] == node)
+            return true;
+    return false;
+}
+
 const struct control_setup *trial_setups(const struct cell *cell, const struct trial_plan *plan, const struct forecast *forecast,
                                          const struct blob *prepared, bool dataset_shared, struct arena *arena)
 {
@@ -128,6 +137,9 @@ const struct control_setup *trial_setups(const struct cell *cell, const struct t
             .size_bytes = settings->workload.size_bytes,
             .sizes = sizes,
             .size_count = (uint32_t)settings->workload.sizes.count,
+            .byzantine = falsifies(&settings->workload.byzantine, node),
+            .attack = settings->workload.byzantine.attack,
+            .attack_factor = settings->workload.byzantine.factor,
             .compute_time = distribution_message(&settings->compute_time),
             .record_spans = settings->record_spans,
             .sample_every_ns = settings->sample_every_ns,

@@ -104,6 +104,9 @@ struct control_setup {
     uint64_t size_bytes;                      /* synthetic */
     const struct control_message_size *sizes; /* in place of size_bytes and prepared: one after the other */
     uint32_t size_count;                      /* 0: none is swept */
+    uint32_t byzantine;                       /* 1: this node's gradients are falsified */
+    uint32_t attack;                          /* enum attack_kind */
+    double attack_factor;
     struct control_distribution compute_time;
     uint32_t record_spans;            /* 0 or 1 */
     int64_t sample_every_ns;          /* 0: no samples */

@@ -17,6 +17,7 @@ TABLE(framing_names, FRAMING_COUNT, "l2", "l1");
 TABLE(transport_names, TRANSPORT_COUNT, "udp", "tcp");
 TABLE(spread_names, SPREAD_COUNT, "constant", "exponential");
 TABLE(shard_names, SHARDS_COUNT, "iid", "dirichlet");
+TABLE(attack_names, ATTACK_COUNT, "sign-flip", "scale", "random", "label-flip");
 TABLE(gradient_names, GRADIENTS_COUNT, "real", "none");
 TABLE(distribution_names, DISTRIBUTION_COUNT, "measured", "constant", "exponential", "shifted-exponential", "lognormal", "pareto");
 TABLE(role_names, ROLE_COUNT, "worker", "server");

@@ -17,6 +17,8 @@ enum framing_kind {
 enum transport_kind { TRANSPORT_UDP, TRANSPORT_TCP, TRANSPORT_COUNT };
 enum spread_kind { SPREAD_CONSTANT, SPREAD_EXPONENTIAL, SPREAD_COUNT }; /* of times around their mean */
 enum shard_kind { SHARDS_IID, SHARDS_DIRICHLET, SHARDS_COUNT };         /* how labels are spread over workers */
+/* How the gradients of Byzantine workers are falsified (agents/byzantine.h). */
+enum attack_kind { ATTACK_SIGN_FLIP, ATTACK_SCALE, ATTACK_RANDOM, ATTACK_LABEL_FLIP, ATTACK_COUNT };
 enum gradient_kind { GRADIENTS_REAL, GRADIENTS_NONE, GRADIENTS_COUNT };
 enum distribution_kind {
     DISTRIBUTION_MEASURED, /* no drawn time: the real work's own duration */
@@ -63,6 +65,7 @@ extern const char *const framing_names[FRAMING_COUNT + 1];
 extern const char *const transport_names[TRANSPORT_COUNT + 1];
 extern const char *const spread_names[SPREAD_COUNT + 1];
 extern const char *const shard_names[SHARDS_COUNT + 1];
+extern const char *const attack_names[ATTACK_COUNT + 1];
 extern const char *const gradient_names[GRADIENTS_COUNT + 1];
 extern const char *const distribution_names[DISTRIBUTION_COUNT + 1];
 extern const char *const role_names[ROLE_COUNT + 1];

@@ -117,6 +117,13 @@ struct shard_settings { /* how training samples are dealt out to workers */
     double size_alpha; /* 0: sizes are equal */
 };
 
+struct byzantine_workers { /* whose gradients are falsified */
+    const int *workers;
+    int worker_count; /* 0: nobody's */
+    enum attack_kind attack;
+    double factor; /* of the attack; label-flip has none: 1 */
+};
+
 struct workload_settings { /* all zero but exec where that runs, and the other way round */
     enum model_kind model;
     enum dataset_kind dataset;
@@ -134,6 +141,7 @@ struct workload_settings { /* all zero but exec where that runs, and the other w
     uint64_t size_bytes;           /* synthetic: gradient size, a multiple of 4; 0: each trial sweeps `sizes` */
     struct size_list sizes;        /* synthetic: one after the other, each with all rounds; empty: size_bytes alone */
     enum gradient_kind gradients;
+    struct byzantine_workers byzantine;
     struct outside_command exec;
 };
 

@@ -20,6 +20,7 @@ enum rng_purpose {
     RNG_PREDICT,      /* seeded simulation inside a prediction */
     RNG_BOOTSTRAP,    /* resampling in statistics */
     RNG_TRAFFIC,      /* how long a flow of cross traffic sends and is silent */
+    RNG_ATTACK,       /* noise of Byzantine workers */
     RNG_PURPOSE_COUNT
 };
 #define RNG_ALL_NODES UINT32_C(0xffffffff)
