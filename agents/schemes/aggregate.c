@@ -1,10 +1,10 @@
 /* agents/schemes/aggregate.c: median and trimmed mean of K gradients; see aggregate.h.
  *
  * Theory of operation. Sixty-four coordinates at a time, the K values of each are put into a table of K rows, which lies in the
- * cache; the columns are sorted, all at once, by Batcher's merge exchange (D. E. Knuth, "The art of computer programming", volume 3,
- * section 5.2.2, algorithm M): a list of pairs of rows, the same whatever the values are, in which the smaller of two values goes up
- * and the larger down. Without branches that depend on values a pair of rows is a few vector instructions, and the time does not
- * depend on what a Byzantine worker sends. Then the middle row, or the sum of the rows that are left, is the result.
+ * cache; the columns are sorted, all at once, by Batcher's merge exchange (D. E. Knuth, "The art of computer programming",
+ * volume 3, section 5.2.2, algorithm M): a list of pairs of rows, the same whatever the values are, in which the smaller of two
+ * values goes up and the larger down. Without branches that depend on values a pair of rows is a few vector instructions, and the
+ * time does not depend on what a Byzantine worker sends. Then the middle row, or the sum of the rows that are left, is the result.
  *
  * Values that are sorted have forgotten where they came from: the result's bits do not depend on the order of the gradients.
  *
