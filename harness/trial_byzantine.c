@@ -1,5 +1,5 @@
-/* trial_byzantine.c: the part of a trial with more Byzantine workers than its scheme withstands: a row of kind `byzantine` that says
- * so. That gradients are falsified is the workload's affair (agents/byzantine.h). */
+/* trial_byzantine.c: the part of a trial with more Byzantine workers than its scheme withstands: a row of kind `byzantine` that
+ * says so. That gradients are falsified is the workload's affair (agents/byzantine.h). */
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

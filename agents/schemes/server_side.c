@@ -1,5 +1,5 @@
-/* agents/schemes/server_side.c: the server of server_rounds.h: who gets which model when, what becomes of a gradient, and the update;
- * the protocol is described in server_rounds.c. */
+/* agents/schemes/server_side.c: the server of server_rounds.h: who gets which model when, what becomes of a gradient, and the
+ * update; the protocol is described in server_rounds.c. */
 #include <string.h>
 
 #include "agents/schemes/server_rounds_internal.h"

@@ -1,7 +1,7 @@
 /* agents/schemes/server_zeno.c: judging gradients by a validation gradient; see server_zeno.h.
  *
- * Theory of operation. The server computes v, the gradient of 256 samples of the test data, at a copy of its model, beside its other
- * work. A worker's gradient g gets the length of v,
+ * Theory of operation. The server computes v, the gradient of 256 samples of the test data, at a copy of its model, beside its
+ * other work. A worker's gradient g gets the length of v,
  *
  *     g' = g |v| / |g|          counts iff    eta <v, g'> - rho |g'|^2 + eta epsilon >= 0
  *
@@ -12,10 +12,11 @@
  * A gradient that does not pass is dropped; its worker gets the model and goes on. So is one without a length: of zeros, with
  * infinities, not a number.
  *
- * v is computed anew, at another model, when `refresh` gradients have been judged since the last one was begun; until it is there the
- * one before counts. Rejected gradients count in this, too: an old v that lets nothing pass has to go. What comes before the first v
- * waits for it. An update takes one gradient, so the share of Byzantine workers does not matter, as long as v shows where to go. When
- * all are rejected nothing moves any more, and after `patience` rejections one after the other the trial fails.
+ * v is computed anew, at another model, when `refresh` gradients have been judged since the last one was begun; until it is
+ * there the one before counts. Rejected gradients count in this, too: an old v that lets nothing pass has to go. What comes
+ * before the first v waits for it. An update takes one gradient, so the share of Byzantine workers does not matter, as long as
+ * v shows where to go. When all are rejected nothing moves any more, and after `patience` rejections one after the other the
+ * trial fails.
  *
  * Example: eta = 0.1, rho = 0.002, epsilon = 0, v = (3, 4), g = (0, 10): g' = (0, 5), 0.1 x 20 - 0.002 x 25 = 1.95: it counts.
  * g = (-30, -40): g' = (-3, -4), -2.5 - 0.05 < 0: it does not.
