@@ -10,7 +10,8 @@
  * Drop-out. With probability `dropout`, drawn from the client's own keyed stream for each assignment, a client fails after its last
  * step: its work is lost, and it says nothing. On the wire that looks like a client that is slow. Nobody is told, and the server
  * does not look: its `deadline`, its quota or its tolerance of lag ends the waiting, by rules that are the scheme's. A client that
- * failed is back when the server sends it the model the next time.
+ * failed is back when the server sends it the model the next time; with safa, whose clients work all the time, it takes the same
+ * steps from the same model once more by itself.
  *
  * A model that comes while a client still works: it gives its work up (fedavg, safa) or finishes that first (fedbuff). To one
  * client at most one model is under way; if it is owed another meanwhile, the newest follows. Assignments are numbered for each
@@ -61,6 +62,7 @@ enum { FEDERATED_PERIOD, FEDERATED_DROPOUT, FEDERATED_DEADLINE, FEDERATED_OWN };
 
 struct federated_policy {
     bool differences; /* updates are differences of models */
+    bool resumes;     /* a client that has failed does the same work once more by itself; else it waits for a model */
     bool finishes;    /* a client finishes its work before it takes a newer model */
     bool counts;      /* a client numbers its mini-batches by those that it has done; else by the model's version */
     /* At the server: takes its memory, besides the shared state's; may be NULL. */

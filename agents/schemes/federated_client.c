@@ -4,14 +4,9 @@
  * next model may be taken while an update is still under way. */
 #include "agents/schemes/federated.h"
 
-void federated_client_prepare(struct node *node)
+static bool fails(const struct node *node)
 {
-    struct federated_state *state = node_state(node);
-    state->received = node_alloc(node, federated_bytes(node));
-    state->gradient = node_alloc(node, federated_bytes(node));
-    state->update = node_alloc(node, federated_bytes(node));
-    if (state->policy->differences && state->model)
-        state->base = node_alloc(node, federated_bytes(node));
+    return node->setup->values[FEDERATED_DROPOUT] > 0;
 }
 
 /* Whether clients have a model, carried or not: a synthetic workload has none. */
@@ -19,6 +14,23 @@ static bool models(const struct node *node)
 {
     const struct federated_state *state = node->state;
     return state->model || node->setup->matrix_count > 0;
+}
+
+/* Whether the model that came is needed once more. */
+static bool keeps_base(const struct node *node)
+{
+    const struct federated_policy *policy = node->setup->scheme->detail;
+    return models(node) && (policy->differences || (policy->resumes && fails(node)));
+}
+
+void federated_client_prepare(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->received = node_alloc(node, federated_bytes(node));
+    state->gradient = node_alloc(node, federated_bytes(node));
+    state->update = node_alloc(node, federated_bytes(node));
+    if (keeps_base(node))
+        state->base = node_alloc(node, federated_bytes(node));
 }
 
 static uint64_t period(const struct node *node)
@@ -73,7 +85,7 @@ static void take_model(struct node *node)
         state->model = state->received;
         state->received = spare;
     }
-    if (state->policy->differences && models(node))
+    if (keeps_base(node))
         node_copy(node, state->base, state->model, node->setup->parameter_count);
     if (newer)
         node_round_finished(node, state->version - 1);
@@ -121,14 +133,25 @@ static void wait_or_go_on(struct node *node)
         state->wait_begin_ns = node_now(node);
 }
 
+static void begin_again(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->done = 0;
+    if (keeps_base(node))
+        node_copy(node, state->model, state->base, node->setup->parameter_count);
+    compute(node);
+}
+
 /* All steps are done: the update is sent, as soon as the last one has gone, or the client fails. */
 static void report(struct node *node)
 {
     struct federated_state *state = node_state(node);
-    const double dropout = node->setup->values[FEDERATED_DROPOUT];
-    if (dropout > 0 && rng_uniform(&state->random) < dropout) {
+    if (fails(node) && rng_uniform(&state->random) < node->setup->values[FEDERATED_DROPOUT]) {
         lose_work(node, state->first_step + state->done - 1);
-        wait_or_go_on(node);
+        if (state->policy->resumes)
+            begin_again(node);
+        else
+            wait_or_go_on(node);
         return;
     }
     state->starved = state->sending;

@@ -322,6 +322,8 @@ static void safa_is_the_average_of_its_cache(void **state)
                 struct scheme_setup setup = setup_of("safa", worker_counts[w], PERIOD);
                 setup.values[FRACTION] = fractions[f];
                 setup.values[LAG] = 1000;
+                setup.values[FEDERATED_DROPOUT] = seed & 2 ? 0.3 : 0; /* who fails does the same once more */
+                setup.values[FEDERATED_DEADLINE] = 1e15;
                 setup.samples = seed & 1 ? unequal : NULL;
                 replay(&setup, run(&setup, seed), merge_cache);
             }
