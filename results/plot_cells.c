@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "results/plot_internal.h"
 #include "results/sqlite_wrap.h"
 
@@ -49,10 +50,11 @@ static void describe_round_time(struct sql_statement *rows, int shown, struct pi
                                 struct text *slowest)
 {
     int64_t count = sql_integer(rows, 7), speed = sql_integer(rows, 8);
+    char time[UNITS_TEXT_BYTES];
     struct text *which = speed == 1 ? fastest : speed == count ? slowest : NULL;
     if (which) {
         plot_add_line(which, sql_text(rows, 0) && sql_text(rows, 0)[0] ? sql_text(rows, 0) : "the only cell");
-        text_printf(which, " (median %.3g ms)", sql_real(rows, 3));
+        text_printf(which, " (median %s)", units_show_time(time, sizeof(time), 1e6 * sql_real(rows, 3)));
     }
     if (shown > 1)
         return;

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "results/plot_internal.h"
 #include "results/sqlite_wrap.h"
 
@@ -29,6 +30,7 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
     int64_t count = 0;
     int shown = 0;
     double longest = -1;
+    char time[UNITS_TEXT_BYTES];
     int result = plot_ask(sql, query, 2, (int64_t[]){asked->campaign_id, PLOT_ROWS_MAX}, &rows, err);
     while (result == 0 && (result = sql_next(rows, err)) > 0) {
         cleanup(text_free) struct text name = {0};
@@ -58,7 +60,7 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
                 shown == 1 ? "" : "s");
     if (count > shown)
         text_printf(&picture->description, " (the first of %" PRId64 ")", count);
-    text_printf(&picture->description, ". Furthest behind: %s (mean %.3g ms).", worst.bytes, longest);
+    text_printf(&picture->description, ". Furthest behind: %s (mean %s).", worst.bytes, units_show_time(time, sizeof(time), 1e6 * longest));
     plot_begin(picture);
     finish_rows(&names, 44, picture);
     plot_key(picture, 2, 15);

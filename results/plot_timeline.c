@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "results/plot_internal.h"
 #include "results/sqlite_wrap.h"
 
@@ -120,6 +121,7 @@ static int draw(struct sql *sql, int64_t trial, int64_t round, struct picture *p
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     int64_t nodes = 0, left_out = 0;
+    char time[UNITS_TEXT_BYTES];
     int result = plot_ask(
         sql, "SELECT label, arm, round_time_ns / 1e6, slowest_node_name, warmup FROM rounds WHERE trial = ?1 AND round = ?2", 2,
         (int64_t[]){trial, round}, &rows, err);
@@ -134,7 +136,7 @@ static int draw(struct sql *sql, int64_t trial, int64_t round, struct picture *p
     plot_add_line(&picture->title, sql_text(rows, 1));
     text_printf(&picture->description, "What each node did in round %" PRId64 " of trial %" PRId64, round, trial);
     if (isfinite(sql_real(rows, 2)))
-        text_printf(&picture->description, ", which took %.3g ms", sql_real(rows, 2));
+        text_printf(&picture->description, ", which took %s", units_show_time(time, sizeof(time), 1e6 * sql_real(rows, 2)));
     if (sql_text(rows, 3))
         text_add(&picture->description, "; the last to hold its model was ");
     plot_add_line(&picture->description, sql_text(rows, 3));

@@ -31,7 +31,8 @@ struct report_table {
 };
 enum { REPORT_ROWS_MAX = 400 };
 int report_add_table(struct report *report, const struct report_table *table, struct err *err);
-/* The picture with its words, or, when there is nothing to draw, why. `trial` as in struct plot_asked. */
+/* The picture with its words, or nothing when there is nothing to draw: the table beneath says why. `trial` as in struct
+ * plot_asked. */
 int report_add_plot(struct report *report, const char *name, int64_t trial, struct err *err);
 /* h3 with an id, of the campaign's section. */
 void report_add_heading(struct report *report, const char *id, const char *heading);

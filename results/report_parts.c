@@ -47,6 +47,7 @@ static const char *class_of(const char *text)
 
 static void add_cell(struct sql_statement *rows, int column, struct text *page)
 {
+    enum { SHORT = 20 }; /* letters of a text that stays on one line, such as a date */
     bool number;
     int decimals;
     char spelled[400]; /* the longest double with nine decimals has 319 characters */
@@ -65,6 +66,8 @@ static void add_cell(struct sql_statement *rows, int column, struct text *page)
         text_add(page, " class=\"number\"");
     else if (class)
         text_printf(page, " class=\"%s\"", class);
+    else if (column > 0 && text_width(text) <= SHORT && strpbrk(text, " -"))
+        text_add(page, " class=\"short\"");
     else if (column == 0)
         text_add(page, " class=\"name\"");
     text_add(page, ">");
@@ -127,12 +130,8 @@ int report_add_plot(struct report *report, const char *name, int64_t trial, stru
     int result = kind->draw(report->sql, &asked, &picture, err);
     if (result < 0)
         return result;
-    if (picture.script.length == 0) {
-        text_add(page, "<p class=\"empty\">");
-        plot_svg_escape(page, picture.description.bytes);
-        text_add(page, "</p>\n");
+    if (picture.script.length == 0)
         return 0;
-    }
     report->pictures++;
     snprintf(id, sizeof(id), "p%d", report->count++);
     text_printf(page, "<figure><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");

@@ -77,6 +77,12 @@ is "$(page 'count(//h2)') $(page 'string(//h2/@id)') $(page 'string(//h2)') $(pa
 "$LAGGARD" report tiny.db --no-plots > page.html
 is "$(page 'count(//*[local-name()="svg"])') $(page 'count(//h3)')" "0 18" "tables alone"
 
+# ---- a campaign that stored its rounds alone ----
+sed '$a record_spans: false' tiny.yaml > rounds.yaml
+"$LAGGARD" run rounds.yaml --db rounds.db --quiet > /dev/null
+report rounds.db $drawn
+is "$(cat err.text)$(page 'count(//h3)') $(grep -c 'No finished trial has compute spans of workers.' page.html)" "9 1" "rounds without spans: a page, which says once what it lacks"
+
 # ---- many campaigns: the last ones have pictures, those before them tables, and the first ones a command ----
 sed 's/repeats: 6/repeats: 1/; s/mlp.*3}/synthetic, size: 10KB, rounds: 3}/' tiny.yaml > small.yaml
 "$LAGGARD" run small.yaml --db many.db --quiet > /dev/null
