@@ -119,6 +119,12 @@ int sql_exec(struct sql *sql, const char *text, struct err *err)
     return 0;
 }
 
+bool sql_is_locked(const struct sql *sql)
+{
+    int primary = sqlite3_errcode(sql->handle) & 0xff;
+    return primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
+}
+
 int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *statement = NULL;

@@ -25,6 +25,7 @@ const char *sql_version(void);
 void sql_wait_at_most(struct sql *sql, int milliseconds);
 
 int sql_exec(struct sql *sql, const char *text, struct err *err); /* any number of statements, results ignored */
+bool sql_is_locked(const struct sql *sql); /* whether what failed last did so because another program uses the file */
 /* The first column of the first row; *value is left alone when there is no row. */
 int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct err *err);
 

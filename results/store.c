@@ -127,7 +127,12 @@ static void fold_journal(struct sql *sql)
 {
     struct err err = {0};
     sql_wait_at_most(sql, 1000);
-    if (sql_exec(sql, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE", &err) < 0)
+    if (sql_exec(sql, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE", &err) == 0)
+        return;
+    if (!sql_is_locked(sql))
+        log_warning("a part of the database stays in '%s-wal', and is safe there: copy both together (%s)", sql_path(sql),
+                    err.text);
+    else
         log_warning("'%s' is being read by another program: copy it together with '%s-wal', or copy it later", sql_path(sql),
                     sql_path(sql));
 }

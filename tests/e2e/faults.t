@@ -151,6 +151,11 @@ if $own_mounts true 2>/dev/null; then
     is "$(query "$SCRATCH/full.db" "PRAGMA integrity_check; SELECT count(*) > 0 FROM trials WHERE status = 'finished'; SELECT count(*) FROM trials WHERE status = 'finished' AND trial NOT IN (SELECT trial FROM rounds)")" "ok
 1
 0" "a full disk: finished trials are there with their rounds"
+    output=$($own_mounts sh -c 'mount -t tmpfs -o size=1m none "$1/small" && cp "$1/full.db" "$1/small/more.db" && "$2" run "$1/long.yaml" --seed 2 --db "$1/small/more.db" --quiet 2>&1
+        code=$?; cp "$1"/small/more.db* "$1"; exit $code' sh "$SCRATCH" "$LAGGARD")
+    is "$? $(echo "$output" | grep -c 'another program') $(ls "$SCRATCH" | grep -c '^more.db-wal')" "3 0 1" "a full disk: what is not in the file yet is in its journal, and nobody else is blamed"
+    is "$(query "$SCRATCH/more.db" "PRAGMA integrity_check; SELECT count(*) FROM trials WHERE status = 'finished' AND trial NOT IN (SELECT trial FROM rounds)")" "ok
+0" "and the two together are whole"
 fi
 rm -f "$db"
 "$LAGGARD" run "$SCRATCH/long.yaml" --db "$db" >/dev/null 2>"$SCRATCH/stderr" &
