@@ -1,6 +1,6 @@
 /* results/plot_history.c: median round times over the campaigns of a file, oldest first, and where their level changed; what
- * `laggard history` prints as a table. Campaigns stand side by side however long the time between them: nights and quiet weeks look
- * alike. */
+ * `laggard history` prints as a table. Campaigns stand side by side however long the time between them: nights and quiet weeks
+ * look alike. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -80,8 +80,8 @@ static void add_levels(const struct history *history, const struct history_serie
         text_printf(&marks->levels, "%.2f %.6f\n%.2f %.6f\n\n", from - 0.3, before->after / 1e6, last + 0.3, before->after / 1e6);
 }
 
-/* Series of one cell and arm are one line, with a gap where settings or environment changed. Returns how many lines are left out.
- *  */
+/* Series of one cell and arm are one line, with a gap where settings or environment changed. Returns how many lines are left
+ * out. */
 static int add_lines(const struct history *history, struct plot_lines *lines, struct marks *marks)
 {
     int left_out = 0;

@@ -1,18 +1,18 @@
 /* results/plot_names.c: see plot_names.h.
  *
- * Labels of one campaign have the same settings in the same order, so that names are a table: a column a setting, one for the arm,
- * one for the node. What is too wide becomes narrower column by column, so that the same setting looks the same in every name, and
- * one step is taken only when those before it were not enough:
+ * Labels of one campaign have the same settings in the same order, so that names are a table: a column a setting, one for the
+ * arm, one for the node. What is too wide becomes narrower column by column, so that the same setting looks the same in every
+ * name, and one step is taken only when those before it were not enough:
  *   1. paths lose what they can without becoming ambiguous: topology.overrides.0.rate is rate
  *   2. a column with one value alone is left out: it tells nothing apart
- *   3. the widest column's values are cut at their end, but never in front of the character by which two of them differ; and when
- * that
- *      is not enough they lose the beginning that all of them share
+ *   3. the widest column's values are cut at their end, but never in front of the character by which two of them differ; and
+ *      when that is not enough they lose the beginning that all of them share
  *   4. what is left is cut at the end
  * Names that are then alike get their place in front. Labels that are not settings in the same order are one column.
  *
- * Example, 40 characters: "compute.time=exponential(mean=10ms) scheme=ps-sync" and "compute.time=lognormal(mu=3,sigma=0.1,unit=ms)
- * scheme=ring" become "time=exponential(mean=10… scheme=ps-sync" and "time=lognormal(mu=3,sigm… scheme=ring". */
+ * Example, 40 characters: "compute.time=exponential(mean=10ms) scheme=ps-sync" and
+ * "compute.time=lognormal(mu=3,sigma=0.1,unit=ms) scheme=ring" become "time=exponential(mean=10… scheme=ps-sync" and
+ * "time=lognormal(mu=3,sigm… scheme=ring". */
 #include "results/plot_names.h"
 
 #include <stdint.h>
@@ -75,8 +75,8 @@ static size_t path_length(const char *word)
     return word[length] == '=' ? length : 0;
 }
 
-/* The label's settings as parts; a word that is none goes on with the value in front of it. Returns how many, 0 when it is no list
- * of settings. */
+/* The label's settings as parts; a word that is none goes on with the value in front of it. Returns how many, 0 when it is no
+ * list of settings. */
 static int split(const char *label, struct plot_name_part *parts)
 {
     int count = 0;
@@ -254,8 +254,8 @@ static bool can_skip(const struct plot_name_column *column)
     return column->need > 0 && column->skipped == 0 && column->shared > CONTEXT + 1;
 }
 
-/* The widest column that can be narrower becomes so: its end is cut, by `excess` at most, or, where that is done, its beginning but
- * for the last of it, so that it is seen where they begin. Returns whether there was one. */
+/* The widest column that can be narrower becomes so: its end is cut, by `excess` at most, or, where that is done, its
+ * beginning but for the last of it, so that it is seen where they begin. Returns whether there was one. */
 static bool narrow_a_column(struct plot_names *names, size_t excess)
 {
     struct plot_name_column *widest = NULL;

@@ -60,7 +60,8 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
                 shown == 1 ? "" : "s");
     if (count > shown)
         text_printf(&picture->description, " (the first of %" PRId64 ")", count);
-    text_printf(&picture->description, ". Furthest behind: %s (mean %s).", worst.bytes, units_show_time(time, sizeof(time), 1e6 * longest));
+    text_printf(&picture->description, ". Furthest behind: %s (mean %s).", worst.bytes,
+                units_show_time(time, sizeof(time), 1e6 * longest));
     plot_begin(picture);
     finish_rows(&names, 44, picture);
     plot_key(picture, 2, 15);

@@ -63,10 +63,11 @@ int report_add_timelines(struct report *report, struct err *err)
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     int64_t trials[TIMELINES_MAX];
     int count = 0;
-    int result = plot_ask(report->sql,
-                          "SELECT min(t.trial_id) FROM trial t WHERE t.campaign_id = ?1 AND " REPORT_COUNTED
-                          " AND EXISTS (SELECT 1 FROM span s WHERE s.trial_id = t.trial_id) GROUP BY t.cell_id, t.arm ORDER BY 1 LIMIT ?2",
-                          2, (int64_t[]){report->campaign_id, TIMELINES_MAX}, &rows, err);
+    int result =
+        plot_ask(report->sql,
+                 "SELECT min(t.trial_id) FROM trial t WHERE t.campaign_id = ?1 AND " REPORT_COUNTED
+                 " AND EXISTS (SELECT 1 FROM span s WHERE s.trial_id = t.trial_id) GROUP BY t.cell_id, t.arm ORDER BY 1 LIMIT ?2",
+                 2, (int64_t[]){report->campaign_id, TIMELINES_MAX}, &rows, err);
     while (result == 0 && (result = sql_next(rows, err)) > 0) {
         result = 0;
         trials[count++] = sql_integer(rows, 0);

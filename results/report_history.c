@@ -1,5 +1,5 @@
-/* results/report_history.c: the report's section on several campaigns in time: the picture of their medians, and the change points
- * in it. */
+/* results/report_history.c: the report's section on several campaigns in time: the picture of their medians, and the change
+ * points in it. */
 #include <inttypes.h>
 #include <math.h>
 
