@@ -82,4 +82,17 @@ run_study mlp slow-and-stale/mlp.yaml -e 's/rounds: .*/rounds: 125/' -e 's/repea
 is "$(asked mlp slow-and-stale/training.sql | awk -F, '{ update[$1] = $4 } END { print (update["ps-sync"] < update["k-sync(k=1)"]), (update["k-sync(k=1)"] < update["async"]) }')" "1 1" \
     "slow-and-stale: so it is with a network"
 ok "$([ "$(asked training slow-and-stale/adasync.sql | wc -l)" -ge 2 ]; echo $?)" "slow-and-stale: K of every update is known"
+
+# Local updates: constant compute times against the closed form; behind gradients an all-reduce costs nothing; who averages less often is faster, and whoever takes
+# synchronous steps learns as much by them.
+run_study local-times local-updates/times.yaml -e 's/rounds: .*/rounds: 200}/' -e 's/warmup_rounds: .*/warmup_rounds: 20/' -e 's/repeats: .*/repeats: 1/'
+out=$(asked local-times local-updates/times.sql)
+is "$(printf '%s\n' "$out" | awk -F, '$7 != "" && $6 > 0.98 * $7 && $6 < 1.02 * $7 { n++ } END { print n + 0 }')" 5 "local-updates: a period makes as much faster as the formula says" "$out"
+is "$(printf '%s\n' "$out" | awk -F, '$1 == "constant" && $2 == "overlap-local-sgd" && $3 >= 5 && $4 == 10 { n++ } END { print n + 0 }')" 3 "local-updates: an all-reduce behind gradients costs nothing" "$out"
+run_study local-training local-updates/campaign.yaml -e 's/rounds: .*/rounds: 480/' -e 's/repeats: .*/repeats: 1/'
+is "$(query "$SCRATCH/local-training.db" "SELECT count(*), max(loss) - min(loss) < 1e-3 FROM learning_curves WHERE round = 480 AND cell < 3")" "3 1" "local-updates: synchronous schemes learn the same"
+is "$(query "$SCRATCH/local-training.db" "SELECT count(DISTINCT t.scheme), min(b.loss < 0.6 * a.loss) FROM learning_curves a JOIN learning_curves b USING (trial) JOIN trials t USING (trial) WHERE a.round = 0 AND b.round = 480")" "8 1" "local-updates: all have learnt"
+out=$(asked local-training local-updates/training.sql)
+is "$(printf '%s\n' "$out" | awk -F, '$3 != "" && $2 > 0.9 * $3 && $2 < 1.1 * $3 { n++ } END { print n + 0 }')" 9 "local-updates: rounds take what is predicted" "$out"
+is "$(asked local-training local-updates/periods.sql | awk -F, 'NR == 1 { print ($2 > 70) }')" 1 "local-updates: adacomm begins with a long period"
 finish
