@@ -157,6 +157,12 @@ check-slurm: ## docs/cluster.md on a Slurm of one node (installs it)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
 	$(Q)LAGGARD_BUILD=$(B) prove -e '' tests/cluster/check-slurm
 
+.PHONY: check-deb
+check-deb: ## the package on a clean Debian 12 in a folder: lintian, install, run, purge (installs debootstrap and lintian; root)
+	@tests/install-deps package
+	$(Q)$(MAKE) --no-print-directory deb
+	$(Q)LAGGARD_BUILD=$(B) prove -e '' tests/package/check-deb
+
 .PHONY: demo
 demo: all ## the study ring-or-server: 36 trials on shaped links, under two minutes, into ring-or-server.db
 	$(B)/laggard run docs/studies/ring-or-server/campaign.yaml
