@@ -56,6 +56,15 @@ done
 is "$(asked slowest-link slowest-link/table.sql | awk -F, '$7 > 0.98 && $7 < 1.02' | wc -l)" 31 "slowest-link: rounds take what their formulas say, within 2 %" \
     "$(asked slowest-link slowest-link/table.sql)"
 
+# Gossip budget: fewer matchings, fewer copies, shorter rounds; models that are mixed more often are better after as many rounds.
+cp "$studies/gossip-budget/graph.txt" "$SCRATCH/"
+run_study gossip gossip-budget/campaign.yaml -e 's/rounds: .*/rounds: 180/' -e 's/repeats: .*/repeats: 1/'
+out=$(asked gossip gossip-budget/table.sql | sed 's/"[^"]*"/scheme/')
+is "$(printf '%s\n' "$out" | awk -F, 'NR <= 5 { ok += NR == 1 || ($2 < copies && $4 < took); copies = $2; took = $4 } END { print ok }')" 5 "gossip-budget: the less budget, the fewer copies and the shorter rounds" "$out"
+is "$(printf '%s\n' "$out" | awk -F, '{ loss[NR] = $5 } END { print (loss[1] < loss[4]), (loss[4] < loss[5]), (loss[8] < loss[6]) }')" "1 1 1" \
+    "gossip-budget: a tenth is worse after as many rounds than a quarter, that than all edges, a ring than the complete graph" "$out"
+is "$(printf '%s\n' "$out" | awk -F, '$4 > 0.9 * $3 && $4 < 1.2 * $3' | wc -l)" 8 "gossip-budget: rounds take about what is predicted" "$out"
+
 # Drop or backup, of many: who counts, and that rounds get shorter with every worker less that is waited for.
 run_study many drop-or-backup/many.yaml -e 's/rounds: .*/rounds: 20/' -e 's/repeats: .*/repeats: 1/' -e 's/record_nodes: .*//' -e 's/\(backups: [124]0\)}/\1, cancel: true}/g'
 is "$(query "$SCRATCH/many.db" "SELECT t.workers || ':' || group_concat(DISTINCT n) FROM trials t JOIN (SELECT trial_id, count(*) AS n FROM gradient WHERE fate = 'used' GROUP BY trial_id, round) ON trial_id = trial
