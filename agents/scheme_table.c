@@ -33,6 +33,8 @@ static const struct scheme *const schemes[] = {
     &scheme_local_adaalter,
     &scheme_overlap_local_sgd,
     &scheme_d_psgd,
+    &scheme_anytime_consensus,
+    &scheme_quantimed_dsgd,
     &scheme_matcha,
     &scheme_gradient_coding,
     &scheme_polydot,

@@ -32,6 +32,8 @@ extern const struct scheme scheme_slowmo;
 extern const struct scheme scheme_local_adaalter;
 extern const struct scheme scheme_overlap_local_sgd;
 extern const struct scheme scheme_d_psgd;
+extern const struct scheme scheme_anytime_consensus;
+extern const struct scheme scheme_quantimed_dsgd;
 extern const struct scheme scheme_matcha;
 extern const struct scheme scheme_gradient_coding;
 extern const struct scheme scheme_polydot;

@@ -1,4 +1,5 @@
 /* tests/unit/memory_world_node.c: what a node of the in-memory world may do besides messages: tasks, timers, vectors, reports. */
+#include "agents/vector.h"
 #include "tests/unit/memory_world_internal.h"
 
 #include <setjmp.h>
@@ -208,6 +209,18 @@ static double world_dot(struct node *node, const float *a, const float *b, size_
     return sum;
 }
 
+static size_t world_quantise(struct node *node, int bits, const float *in, size_t count, void *out)
+{
+    (void)node;
+    return vector_quantise(bits, in, count, out);
+}
+
+static void world_dequantise(struct node *node, int bits, const void *in, size_t count, float *out)
+{
+    (void)node;
+    vector_dequantise(bits, in, count, out);
+}
+
 static bool world_arithmetic(struct node *node, double floats)
 {
     (void)node;
@@ -305,6 +318,8 @@ const struct world memory_world_operations = {
     .axpy = world_axpy,
     .copy = world_copy,
     .dot = world_dot,
+    .quantise = world_quantise,
+    .dequantise = world_dequantise,
     .arithmetic = world_arithmetic,
     .update = world_update,
     .span = world_span,

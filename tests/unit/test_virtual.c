@@ -96,8 +96,8 @@ static void every_scheme_is_exact(void **state)
                     if (expected != UINT64_MAX)
                         assert_int_equal(virtual_node(rig.world, node).counters->sent_payload_bytes, expected);
                 }
-                if (float_counts[f] > 1)
-                    assert_true(checks > 0);
+                if (float_counts[f] > 1 && !scheme_approximates(&setup) && checks == 0)
+                    fail_msg("%s among %d checks nothing", setup.scheme->name, setup.workers);
                 virtual_rig_free(&rig);
             }
 }
