@@ -33,6 +33,8 @@ static struct cell a_cell(const char *scheme)
                              .size_bytes = 4000,
                              .batch = 64,
                              .learning_rate = 0.25,
+                             .decay_factor = 0.5,
+                             .decay_every = 10,
                              .rounds = 20,
                              .gradients = GRADIENTS_REAL},
                 .compute_time = {.kind = DISTRIBUTION_CONSTANT, .value_ns = 20e6},
@@ -102,6 +104,8 @@ static void the_setup_says_what_the_cell_says(void **state)
     assert_memory_equal(setup->values, cell.settings.scheme.values, sizeof(setup->values));
     assert_int_equal(setup->parameter_count, 1000);
     assert_float_equal(setup->learning_rate, 0.25, 0);
+    assert_float_equal(scheme_rate(setup, 9), 0.25, 0);
+    assert_float_equal(scheme_rate(setup, 20), 0.0625, 0);
     assert_int_equal(setup->batch, 64);
     assert_int_equal(setup->rounds, 22);
     assert_true(setup->values_carried);

@@ -276,6 +276,26 @@ static void the_period_follows_the_loss(void **state)
     assert_int_equal(adacomm_period(20, 8, INFINITY, 1), 4);
 }
 
+/* At the end of the first period, 12 steps, the loss is 0.53 of the first one: the next has ceil(0.73 x 12) = 9 steps, or, with a
+ * rate of a half, ceil(1.03 x 12) = 13, which is not less: 6. So averages are others, and models with them. */
+static void adacomm_knows_the_rate(void **state)
+{
+    (void)state;
+    struct scheme_setup setup = local_rig_setup("adacomm", 3, COUNT, 12);
+    float plain[3 * COUNT], later[3 * COUNT];
+    local_rig_set(&setup, "interval", 1);
+    setup.rounds = 3 * LOCAL_RIG_ROUNDS;
+    struct scheme_setup decaying = setup;
+    decaying.decay_factor = 0.5;
+    decaying.decay_every = setup.rounds;
+    train(setup, 0, plain);
+    train(decaying, 0, later);
+    assert_memory_equal(plain, later, sizeof(plain));
+    decaying.decay_every = 8;
+    train(decaying, 0, later);
+    assert_memory_not_equal(plain, later, sizeof(plain));
+}
+
 /* The losses are the same whatever the order of events, and where time passes, so that there is a look at every average, so are the
  * periods, and all bits. */
 static void adacomm_is_repeatable_where_every_average_looks(void **state)
@@ -333,6 +353,7 @@ int main(void)
         cmocka_unit_test(extreme_pulls),
         cmocka_unit_test(what_all_have_in_common_is_evaluated),
         cmocka_unit_test(the_period_follows_the_loss),
+        cmocka_unit_test(adacomm_knows_the_rate),
         cmocka_unit_test(adacomm_is_repeatable_where_every_average_looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
