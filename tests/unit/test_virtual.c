@@ -8,6 +8,7 @@
 #include "agents/collectives/allreduce.h"
 #include "agents/recorder.h"
 #include "agents/schemes/allreduce_rounds.h"
+#include "agents/schemes/local_rounds.h"
 #include "agents/workload.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -27,6 +28,8 @@ static bool setup_of(const struct scheme *scheme, int workers, size_t floats, st
 {
     struct err err;
     *setup = scheme_setup_of(scheme->name, workers, floats, scheme->param_count > 0 ? scheme->params[0].standard : 0);
+    if (scheme->family == FAMILY_LOCAL)
+        setup->values[LOCAL_PERIOD] = 3; /* by default longer than these runs */
     setup->rounds = ROUNDS;
     setup->batch = 1;
     setup->reduce_ns_per_byte = 0.15;
