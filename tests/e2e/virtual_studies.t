@@ -104,4 +104,13 @@ is "$(query "$SCRATCH/local-training.db" "SELECT count(DISTINCT t.scheme), min(b
 out=$(asked local-training local-updates/training.sql)
 is "$(printf '%s\n' "$out" | awk -F, '$3 != "" && $2 > 0.9 * $3 && $2 < 1.1 * $3 { n++ } END { print n + 0 }')" 9 "local-updates: rounds take what is predicted" "$out"
 is "$(asked local-training local-updates/periods.sql | awk -F, 'NR == 1 { print ($2 > 70) }')" 1 "local-updates: adacomm begins with a long period"
+# Federated: what the rounds of each take, that they are as predicted, and that SAFA's measures are what they must be.
+run_study federated federated-staleness/campaign.yaml -e 's/rounds: .*/rounds: 20/' -e 's/evaluate_every: .*/evaluate_every: 0/' -e 's/batch: .*/batch: 1/' -e 's/^repeats: .*/repeats: 1/' -e 's/\[dirichlet, iid\]/[dirichlet]/'
+is "$(query "$SCRATCH/federated.db" "SELECT count(*) FROM cells WHERE prediction_ratio BETWEEN 0.85 AND 1.15")" 4 "federated: without failures fedavg and fedbuff take what is predicted"
+is "$(query "$SCRATCH/federated.db" "SELECT group_concat(scheme) FROM (SELECT scheme FROM cells WHERE label NOT LIKE '%dropout%' AND label NOT LIKE '%threshold%' AND label NOT LIKE '%fedavg(period=5)' ORDER BY round_time_mean_ns)")" \
+    fedbuff,safa,fedavg "federated: a step of fedbuff is shorter than a round of safa, and that than one of fedavg"
+is "$(asked federated federated-staleness/ratios.sql | awk -F, '$2 == "fedavg" && $3 == 0 && $4 == 1 && $5 == 1 && $6 == 0 && $7 == 0 || $2 == "safa" && $4 == 0.5 || $2 ~ /fedbuff/ && $4 == 0.5' | wc -l)" 7 \
+    "federated: updates count as often as quotas say" "$(asked federated federated-staleness/ratios.sql)"
+is "$(asked federated federated-staleness/table.sql | wc -l)" 10 "federated: the table has its rows"
+
 finish
