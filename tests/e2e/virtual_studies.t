@@ -113,4 +113,9 @@ is "$(asked federated federated-staleness/ratios.sql | awk -F, '$2 == "fedavg" &
     "federated: updates count as often as quotas say" "$(asked federated federated-staleness/ratios.sql)"
 is "$(asked federated federated-staleness/table.sql | wc -l)" 10 "federated: the table has its rows"
 
+# A window for everyone: rounds as predicted; the gain on ps-sync is that of the slowest's mean over the window.
+run_study anytime anytime/campaign.yaml -e '/shift: 12ms/d' -e '/shift: 1ms/d' -e 's/^  rounds: .*/  rounds: 300/' -e 's/repeats: .*/repeats: 1/' -e 's/{name: k-sync, k: 6}, {name: k-sync, k: 4}, {name: backup, backups: 2}, //'
+out=$(asked anytime anytime/table.sql)
+is "$(printf '%s\n' "$out" | awk -F, '$(NF - 3) > 0.97 * $(NF - 4) && $(NF - 3) < 1.03 * $(NF - 4) { n++ } END { print n + 0 }')" 4 "anytime: rounds take what is predicted" "$out"
+is "$(printf '%s\n' "$out" | awk -F, '/anytime/ && $NF > 1.9 && $NF < 2.3 { n++ } END { print n + 0 }')" 3 "anytime: a window saves what waiting for the slowest costs" "$out"
 finish

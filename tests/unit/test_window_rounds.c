@@ -1,5 +1,5 @@
-/* tests/unit/test_window_rounds.c: anytime-consensus and quantimed-dsgd: models against formulas written out here, what they reduce to,
- * workers without a sample, and times against predictions. */
+/* tests/unit/test_window_rounds.c: anytime-consensus and quantimed-dsgd: models against formulas written out here, what they reduce
+ * to, workers without a sample, and times against predictions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
