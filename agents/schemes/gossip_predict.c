@@ -36,6 +36,7 @@ struct way { /* from a worker to its neighbour */
 };
 struct change {             /* of the rate at which copies come, as a share of what the link carries */
     double at, rate, burst; /* burst: what comes at once */
+    bool over;              /* a copy has come */
 };
 struct model {
     const struct scheme_setup *setup;
@@ -48,7 +49,6 @@ struct model {
     bool *active;                          /* [matchings] */
     double *end, *leave, *gradient, *left; /* [workers] */
     struct change *changes;                /* [2 degree] */
-    double *came;                          /* [degree] */
     bool bytes, latency, arithmetic;       /* what takes time */
     bool overlap;
 };
@@ -106,7 +106,6 @@ static int make(const struct scheme_setup *setup, struct arena *arena, struct mo
     model->gradient = arena_new_array(arena, double, workers);
     model->left = arena_new_array(arena, double, workers);
     model->changes = arena_new_array(arena, struct change, 2 * workers + 1);
-    model->came = arena_new_array(arena, double, workers + 1);
     fill_ways(model, &graph, arena);
     const size_t a_round = ways + workers;
     const size_t most = WORK / a_round > ROUNDS_LEAST ? WORK / a_round : ROUNDS_LEAST;
@@ -152,29 +151,44 @@ static void send_copies(struct model *model, int worker)
     model->left[worker] = active > 0 ? leave + shared_ns : model->left[worker];
 }
 
-static int ascending(const void *left, const void *right)
+static int by_time(const void *left, const void *right)
 {
-    const double a = *(const double *)left, b = *(const double *)right;
+    const double a = ((const struct change *)left)->at, b = ((const struct change *)right)->at;
     return (a > b) - (a < b);
 }
 
-static int by_time(const void *left, const void *right)
+/* As a rule few, and nearly in order. */
+static void sort_changes(struct change *changes, int count)
 {
-    return ascending(&((const struct change *)left)->at, &((const struct change *)right)->at);
+    enum { FEW = 16 };
+    if (count > FEW) {
+        qsort(changes, (size_t)count, sizeof(*changes), by_time);
+        return;
+    }
+    for (int i = 1; i < count; i++) {
+        const struct change moved = changes[i];
+        int place = i;
+        for (; place > 0 && changes[place - 1].at > moved.at; place--)
+            changes[place] = changes[place - 1];
+        changes[place] = moved;
+    }
 }
 
-/* When the link that these copies share has carried them all. */
-static double queue_empty_at(struct change *changes, int count)
+/* When so many copies have come over the link that they share and are added, each a while after it has come. */
+static double added_at(struct change *changes, int copies, double one_ns)
 {
-    double queue = 0, rate = 0, now = 0;
-    qsort(changes, (size_t)count, sizeof(*changes), by_time);
-    for (int i = 0; i < count; i++) {
+    double queue = 0, rate = 0, now = 0, added = 0;
+    int left = copies;
+    sort_changes(changes, 2 * copies);
+    for (int i = 0; i < 2 * copies; i++) {
         queue = fmax(0, queue + (rate - 1) * (changes[i].at - now));
         now = changes[i].at;
         rate += changes[i].rate;
         queue += changes[i].burst;
+        if (changes[i].over)
+            added = fmax(added, now + left-- * one_ns);
     }
-    return now + queue;
+    return fmax(added, now + queue + one_ns);
 }
 
 static double mixed_at(struct model *model, int worker)
@@ -187,17 +201,12 @@ static double mixed_at(struct model *model, int worker)
             continue;
         const double takes_ns = way->came - way->began, rate = takes_ns > 0 ? carried_ns / takes_ns : 0;
         model->changes[2 * active] = (struct change){.at = way->began, .rate = rate};
-        model->changes[2 * active + 1] = (struct change){.at = way->came, .rate = -rate, .burst = rate > 0 ? 0 : carried_ns};
-        model->came[active++] = way->came;
+        model->changes[2 * active + 1] =
+            (struct change){.at = way->came, .rate = -rate, .burst = rate > 0 ? 0 : carried_ns, .over = true};
+        active++;
     }
-    double mixed = model->leave[worker] + one_ns;
-    if (active == 0)
-        return mixed;
-    mixed = fmax(mixed, queue_empty_at(model->changes, 2 * active) + one_ns);
-    qsort(model->came, (size_t)active, sizeof(double), ascending);
-    for (int i = 0; i < active; i++)
-        mixed = fmax(mixed, model->came[i] + (active - i) * one_ns);
-    return mixed;
+    const double own = model->leave[worker] + one_ns;
+    return active > 0 ? fmax(own, added_at(model->changes, active, one_ns)) : own;
 }
 
 static void follow_round(struct model *model, struct rng *draws)
