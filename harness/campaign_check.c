@@ -158,7 +158,8 @@ static int check_byzantine(const struct cell_check *check)
                              "with workload.gradients none there is no gradient to be falsified; take real");
     const struct scheme *scheme = scheme_find(check->settings->scheme.name);
     if (scheme && scheme->flags & SCHEME_NEEDS_BATCHES)
-        return campaign_fail(reader, at, "byzantine", "workers of scheme %s multiply matrices and compute no gradient", scheme->name);
+        return campaign_fail(reader, at, "byzantine", "workers of scheme %s multiply matrices and compute no gradient",
+                             scheme->name);
     at = yaml_document_child(at, "workers")->first;
     for (int i = 0; i < byzantine->worker_count; i++, at = at->next)
         if (byzantine->workers[i] >= check->settings->workers)
