@@ -10,8 +10,8 @@
  *               versions ago: they give up what they are at, and the cache takes the global model in their place. All others are
  *               tolerated and go on with what they have; so does one that has failed, from the start.
  *   pick        An update of a client that was not picked in the last round is picked as it comes: it goes into the cache.
- *               Others are put aside. The round is over with ceil(C P) picked, or when everyone has answered, or at the `deadline`. If too
- *               few are picked by then, those put aside follow, in order of arrival.
+ *               Others are put aside. The round is over with ceil(C P) picked, or when everyone has answered, or at the
+ *               `deadline`. If too few are picked by then, those put aside follow, in order of arrival.
  *   merge       w <- sum n_k c_k / sum n_k over the whole cache, in order of the clients.
  *   bypass      What was put aside and not picked goes into the cache now, for the next round's sum.
  *
