@@ -89,6 +89,26 @@ sent="SELECT label, node, sent_payload_bytes, CASE WHEN scheme <> 'local-adaalte
 is "$?$(cat "$SCRATCH/stderr")" 0 "they run in the virtual world"
 is "$(query "$SCRATCH/virtual.db" "$sent" | md5sum)" "$(query "$db" "$sent" | md5sum)" "where nodes send as many bytes, and end with the same bits (of two vectors, the last to be checked is not always the same)"
 
+# Deadlines: a window of 3 ms, in which some workers do no sample.
+cat > "$SCRATCH/windows.yaml" <<Y
+name: windows
+topology: {link: {rate: 1gbit}}
+workload: {model: synthetic, size: 40KB, batch: 4, rounds: 12}
+compute: {time: {distribution: exponential, mean: 10ms}}
+matrix: {workers: [2, 3, 5, 8], scheme: [{name: anytime, window: 3ms}, {name: anytime, window: 3ms, servers: 2, placement: colocated}, {name: anytime-consensus, window: 3ms}, {name: anytime-consensus, window: 3ms, graph: complete, consensus_rounds: 2}, {name: quantimed-dsgd, window: 3ms, bits: 4}]}
+Y
+for world in emulated virtual; do
+    "$LAGGARD" run "$SCRATCH/windows.yaml" --world $world --db "$SCRATCH/windows-$world.db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
+    is "$?$(cat "$SCRATCH/stderr")" 0 "20 cells with a deadline run, $world"
+    db=$SCRATCH/windows-$world.db
+    is "$(query "$db" "SELECT count(*), sum(status = 'finished') FROM trials")" "20 20" "every one is finished, $world"
+    is "$(query "$db" "SELECT sum(check_failure_count), sum(lost_span_count) FROM node_counter")" "0 0" "sums are right and there was memory for every span, $world"
+    ok "$([ "$(query "$db" "SELECT count(*) FILTER (WHERE fate = 'dropped') > 20 AND count(*) FILTER (WHERE fate = 'used') > 200 AND count(*) = 12 * 36 FROM gradient")" = 1 ]; echo $?)" \
+        "workers without a sample are counted, $world" "$(query "$db" "SELECT fate, count(*) FROM gradient GROUP BY fate")"
+    is "$(query "$db" "SELECT DISTINCT sent_payload_bytes FROM node_counter JOIN trial USING (trial_id) JOIN cell USING (cell_id) WHERE scheme = 'quantimed-dsgd' AND workers > 2")" \
+        "$((12 * 2 * 5004))" "quantised models have the bytes of the formula, $world"
+done
+
 # Real gradients: the synchronous ones end with the model that one process gets, to rounding; the others learn.
 cat > "$SCRATCH/real.yaml" <<Y
 name: real
