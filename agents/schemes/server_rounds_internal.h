@@ -45,6 +45,8 @@ struct server_rounds_state {
     /* server */
     float *sum;
     struct client *clients;
+    int *contributors; /* who is counted in the update being collected, ascending */
+    int contributor_count;
     struct buffer *snapshot;               /* a copy of this version of the model; NULL: not made yet */
     int collected, arrivals, alive, quota; /* quota: of the update being collected */
     struct server_rate rate;

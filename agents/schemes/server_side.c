@@ -111,6 +111,41 @@ static void server_combine(struct node *node)
         node_release(node, state->kept[i]);
 }
 
+static void server_count(struct server_rounds_state *state, int worker)
+{
+    if (state->clients[worker].counted)
+        return;
+    state->clients[worker].counted = true;
+    int at = state->contributor_count++;
+    for (; at > 0 && state->contributors[at - 1] > worker; at--)
+        state->contributors[at] = state->contributors[at - 1];
+    state->contributors[at] = worker;
+}
+
+/* The update is made: who gets its model. Nobody but its contributors changes, unless all get it: a thousand workers are not to be
+ * looked at for every update. */
+static void server_release_contributors(struct node *node)
+{
+    struct server_rounds_state *state = node_state(node);
+    const bool everyone = server_interrupts(node->setup);
+    const int contributors = state->contributor_count;
+    for (int i = 0; i < contributors; i++) {
+        struct client *client = &state->clients[state->contributors[i]];
+        client->owed |= client->waits;
+        client->counted = false;
+    }
+    for (int worker = 0; everyone && worker < node->setup->workers; worker++)
+        state->clients[worker].owed = true;
+    state->contributor_count = 0;
+    if (state->version == (uint64_t)node->setup->rounds)
+        server_stop(node);
+    if (everyone || state->policy->may_go_on)
+        server_serve_all(node);
+    else
+        for (int i = 0; i < contributors && !state->stopped; i++)
+            serve(node, state->contributors[i], 0);
+}
+
 void server_update(struct node *node)
 {
     struct server_rounds_state *state = node_state(node);
@@ -128,15 +163,7 @@ void server_update(struct node *node)
         node_release(node, state->snapshot);
         state->snapshot = NULL;
     }
-    const bool everyone = server_interrupts(node->setup);
-    for (int worker = 0; worker < node->setup->workers; worker++) {
-        struct client *client = &state->clients[worker];
-        client->owed |= everyone || (client->counted && client->waits);
-        client->counted = false;
-    }
-    if (state->version == (uint64_t)node->setup->rounds)
-        server_stop(node);
-    server_serve_all(node);
+    server_release_contributors(node);
     state->collected = state->arrivals = 0;
     take_quota(state);
 }
@@ -215,7 +242,8 @@ static void server_on_gradient(struct node *node, const struct message *message,
     client->waits = !policy->keeps_going;
     if (state->coding &&
         fate == GRADIENT_DROPPED) { /* as good as the one of its group that was used: it waits for the update, too */
-        client->counted = client->refused = true;
+        server_count(state, message->source);
+        client->refused = true;
     } else if (client->waits && fate != GRADIENT_USED) {
         client->refused = client->version == message->header.step; /* otherwise a newer model is on its way to it */
         client->owed |= client->refused;
@@ -223,7 +251,7 @@ static void server_on_gradient(struct node *node, const struct message *message,
         client->owed |= policy->pulls_at_once;
     }
     if (fate == GRADIENT_USED) {
-        client->counted = true;
+        server_count(state, message->source);
         if (state->scratch)
             server_keep(state, node, message);
         else
@@ -277,6 +305,7 @@ void server_prepare(struct node *node)
     struct server_rounds_state *state = node_state(node);
     state->sum = node_alloc(node, vector_bytes(node));
     state->clients = node_alloc(node, (size_t)node->setup->workers * sizeof(*state->clients));
+    state->contributors = node_alloc(node, (size_t)node->setup->workers * sizeof(*state->contributors));
     state->alive = node->setup->workers;
     server_rate_prepare(node, &state->rate);
     take_quota(state);
