@@ -28,6 +28,7 @@
  * for each that gets the model, S up for each that answers. Messages: federated.h. */
 #include <stdio.h>
 
+#include "agents/predict.h"
 #include "agents/schemes/federated.h"
 #include "agents/schemes/federated_predict.h"
 #include "agents/schemes/schemes.h"
@@ -231,9 +232,9 @@ static void predict(const struct scheme_setup *setup, struct prediction *predict
         federated_predict_rounds(setup, setup->workers, prediction);
         return;
     }
-    *prediction = (struct prediction){0};
-    snprintf(prediction->reason, sizeof(prediction->reason),
-             "safa: whose update ends a round depends on who was picked in the one before, which no formula here follows");
+    if (predict_begin(setup, prediction))
+        snprintf(prediction->reason, sizeof(prediction->reason),
+                 "safa: whose update ends a round depends on who was picked in the one before, which no formula here follows");
 }
 
 static const struct federated_policy policy = {
@@ -263,5 +264,6 @@ const struct scheme scheme_safa = {
     .param_count = sizeof(params) / sizeof(params[0]),
     .spans_a_round = spans_a_round,
     .gradients_a_round = gradients_a_round,
+    .extra_vectors = 2, /* one cached a client, and one put aside, all at the server */
     .predict = predict,
 };

@@ -10,8 +10,8 @@
  * The server needs n - s workers of a cyclic code, of a fractional one a worker of each of the n/(s+1) groups. Either way it has
  * the sum of all n partitions' gradients, whoever was late: the step is that of ps-sync.
  *
- * Worker. One task has all its partitions and their weights; it takes s + 1 times the time that is drawn for the update. All workers
- * have the same mini-batch of a partition. With s = 0 or s = n - 1 a cyclic code is a fractional one: all weights are 1.
+ * Worker. One task has all its partitions and their weights; it takes s + 1 times the time that is drawn for the update. All
+ * workers have the same mini-batch of a partition. With s = 0 or s = n - 1 a cyclic code is a fractional one: all weights are 1.
  *
  * Server. What came is held in its pool buffers. Sums of a fractional code are added in the order of the groups as soon as all
  * before have come, as ps-sync does: the bits of the sum do not depend on who was fast. A cyclic code's coefficients are known when
