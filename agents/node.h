@@ -66,7 +66,7 @@ struct landing {
 enum task_kind {
     /* X is the time drawn for (node index, step): what one mini-batch takes. */
     TASK_GRADIENT,            /* of one mini-batch at `model`: X */
-    TASK_GRADIENT_PARTITIONS, /* weighted sum over the given data partitions (partition p: worker p's mini-batch of this step): X each */
+    TASK_GRADIENT_PARTITIONS, /* weighted sum over data partitions (partition p: worker p's mini-batch of this step): X each */
     TASK_SAMPLES,             /* per-sample work until deadline_ns or sample_cap: X / batch each; reports how many */
     TASK_VALIDATION,          /* gradient on 256 samples of the test data, the same on every node: X 256 / batch */
     TASK_MATRIX_BLOCK,        /* product of two blocks, for coded schemes: X */

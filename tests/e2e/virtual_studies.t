@@ -118,4 +118,13 @@ run_study anytime anytime/campaign.yaml -e '/shift: 12ms/d' -e '/shift: 1ms/d' -
 out=$(asked anytime anytime/table.sql)
 is "$(printf '%s\n' "$out" | awk -F, '$(NF - 3) > 0.97 * $(NF - 4) && $(NF - 3) < 1.03 * $(NF - 4) { n++ } END { print n + 0 }')" 4 "anytime: rounds take what is predicted" "$out"
 is "$(printf '%s\n' "$out" | awk -F, '/anytime/ && $NF > 1.9 && $NF < 2.3 { n++ } END { print n + 0 }')" 3 "anytime: a window saves what waiting for the slowest costs" "$out"
+
+# Coded or backup: every code has the gradients of ps-sync, and what is waited for is what was predicted.
+run_study coded coded-or-backup/campaign.yaml -e 's/rounds: 2000/rounds: 300/' -e 's/repeats: .*/repeats: 1/' -e '/constant/d' -e '/shifted/d' -e '/exponential/d' -e '/ckups: [1289],/d' -e '/stragglers: 2/d'
+is "$(asked coded coded-or-backup/table.sql | awk -F, '{ rate[$2] = $6; n++ } END { print n, (rate["ps-sync"] < rate["gradient-coding(stragglers=1)"]) }')" "7 1" \
+    "coded-or-backup: with heavy tails a code beats waiting"
+is "$(query "$SCRATCH/coded.db" "SELECT count(*) FROM cells WHERE prediction_ratio BETWEEN 0.85 AND 1.15 AND scheme <> 'ps-sync'")" 6 "coded-or-backup: rounds take what is predicted"
+run_study coded-slow coded-or-backup/slow.yaml -e 's/rounds: .*/rounds: 60/' -e 's/repeats: .*/repeats: 1/'
+is "$(query "$SCRATCH/coded-slow.db" "SELECT sum(abs(t.loss - p.loss) < 1e-5), sum(t.round_time_mean_ns < p.round_time_mean_ns) FROM trials t, trials p
+    WHERE t.scheme LIKE 'gradient-coding%' AND p.scheme = 'ps-sync'")" "3 3" "coded-or-backup: with a slow worker codes get to the loss of ps-sync, and sooner"
 finish

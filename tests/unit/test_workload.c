@@ -137,6 +137,18 @@ static void a_partition_is_what_its_worker_would_compute(void **state)
     run(workers[1], &task, 0, &work);
     assert_int_equal(work.samples_done, 2 * BATCH);
     assert_memory_equal(sum, expected, count * sizeof(float));
+    /* with weights: 1, as of a partition that is not computed; then others, one of them of the first */
+    static const float no_second[] = {1, 0}, mixed[] = {-2, 0.5f};
+    const struct task first = {.kind = TASK_GRADIENT, .step = 2, .model = task.model, .gradient = gradient};
+    run(workers[0], &first, 0, &work);
+    task.weights = no_second;
+    run(workers[1], &task, 0, &work);
+    for (size_t k = 0; k < count; k++)
+        assert_true(sum[k] == gradient[k]);
+    task.weights = mixed;
+    run(workers[1], &task, 0, &work);
+    for (size_t k = 0; k < count; k++)
+        assert_true(fabsf(sum[k] - (0.5f * (expected[k] - gradient[k]) - 2 * gradient[k])) <= 1e-5f * (1 + fabsf(gradient[k])));
     for (int i = 0; i < WORKERS; i++)
         workload_free(workers[i]);
 }
