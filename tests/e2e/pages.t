@@ -1,6 +1,7 @@
 #!/bin/sh
-# pages.t: TAP. The examples of docs/gate.md and docs/database.md that need no testbed: what a reader types there runs, and answers as the page
-# says. (history.t has those of the section History; tests/check-sql those of docs/sql.md.)
+# pages.t: TAP. The examples of pages: what a reader types there runs, and answers as the page says. Whole pages (docs/tutorial.md,
+# docs/how-to.md) are walked through from the first section to the last; of docs/gate.md and docs/database.md the examples that need no testbed.
+# (history.t has those of the section History; tests/check-sql those of docs/sql.md.)
 . "$(dirname "$0")/lib.sh"
 docs=$PWD/docs
 cd "$SCRATCH" || exit 1
@@ -14,6 +15,63 @@ type_in() { # type_in PAGE SECTION NUMBER: as a reader does
     PATH=${LAGGARD%/*}:$PATH sh -eu -c "$(block "$1" "$2" sh "$3")" > out.text 2> err.text
     ok $? "$1, $2: block $3 runs" "$(cat err.text)"
 }
+
+# A page's section in its order, in one folder: `yaml` is saved under the name in front of it ("Saved as `x.yaml`:"), and so is `c`; `sh` is typed
+# in; `text` is what the last `sh` printed, to the letter; what is indented depends on the host, and is not compared. A `sh` that begins with
+# `# emulated` is left out on a host that cannot.
+walk() { # walk PAGE SECTION
+    rm -rf blocks
+    mkdir blocks
+    awk -v section="## $2" '/^## / { inside = $0 == section } !inside { next }
+        /^```/ { if (fence == "") { fence = substr($0, 4); file = sprintf("blocks/%03d.%s", ++number, fence); print name > (file ".name"); printf "" > file } else fence = name = ""; next }
+        fence != "" { print > file; next }
+        match($0, /`[^` ]+`:$/) { name = substr($0, RSTART + 1, RLENGTH - 3); next } NF { name = "" }' "$docs/$1"
+    for file in blocks/*; do
+        name=$(cat "$file.name" 2>/dev/null)
+        case $file in
+        *.yaml | *.c) [ -z "$name" ] || cp "$file" "$name" ;;
+        *.sh)
+            if [ "$(head -n 1 "$file")" = "# emulated" ] && ! can_emulate; then
+                ok 0 "# skip laggard doctor says why this host cannot emulate: $1, $2: $(sed -n 2p "$file")"
+                continue
+            fi
+            PATH=${LAGGARD%/*}:$PATH timeout 120 sh -eu -c "$(cat "$file")" > out.text 2> err.text < /dev/null
+            ok $? "$1, $2: $(grep -v -m 1 "^#" "$file")" "$(cat err.text)"
+            ;;
+        *.text) is "$(cat out.text)" "$(cat "$file")" "$1, $2: and answers as the page says" ;;
+        esac
+    done
+}
+walk_page() { # walk_page PAGE SECTION...: but for these sections
+    page=$1
+    shift
+    sed -n 's/^## //p' "$docs/$page" > sections.text
+    for section in "$@"; do
+        grep -vxF "$section" sections.text > left.text
+        mv left.text sections.text
+    done
+    while read -r section <&3; do
+        walk "$page" "$section"
+    done 3< sections.text
+}
+
+emulated="The same in an emulated network"
+mkdir first
+cd first || exit 1
+walk_page tutorial.md "Before you begin" "$emulated" # it begins with `make`
+if can_emulate; then
+    walk tutorial.md "$emulated"
+    is "$(query emulated.db "SELECT count(*) FROM trials WHERE status = 'finished'")" 12 "and all trials of the emulated network finish"
+else
+    ok 0 "# skip laggard doctor says why this host cannot emulate: tutorial.md, $emulated was not typed in"
+fi
+like "$(head -c 100 first.html)" "<!DOCTYPE html>" "and the report is a page"
+cd .. || exit 1
+
+mkdir answers
+cd answers || exit 1
+walk_page how-to.md
+cd .. || exit 1
 
 block gate.md "Arms or a baseline" yaml 1 > usual.yaml
 type_in gate.md "Arms or a baseline" 1
