@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "agents/agent_internal.h"
-#include "agents/sandbox.h"
 #include "agents/transport.h"
 #include "agents/workload.h"
 #include "agents/world_emulated.h"
@@ -186,6 +185,7 @@ static const struct emulated_events world_events = {
     .sized = on_sized,
     .failed = on_failed,
     .peer_lost = on_peer_lost,
+    .thread_begins = agent_thread_begins,
 };
 
 static void on_grace(void *context, int64_t deadline_ns)
@@ -214,14 +214,7 @@ static int take_setup(struct agent *agent, const void *body, struct err *err)
         result = agent_node_make(&agent->setup, agent->loop, agent->arena, &world_events, agent, &agent->node, err);
     if (result < 0 || agent->over)
         return result;
-    host_counters_open(&agent->host);
-    result = sandbox_drop_privileges(err);
-    if (result == 0)
-        result = emulated_start_thread(agent->node.emulated, err);
-    if (result < 0)
-        return result;
-    host_counters_open_threads(&agent->host);
-    if (sandbox_filter(err) < 0)
+    if (agent_close_sandbox(&agent->setup, &agent->node, &agent->host, err) < 0)
         return -ERR_HOST;
     enter(agent, AWAIT_CONNECT);
     struct control_listening listening = {.blas = workload_blas(agent->node.workload),

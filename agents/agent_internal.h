@@ -80,6 +80,9 @@ int agent_node_make(struct agent_setup *setup, struct loop *loop, struct arena *
                     void *context, struct agent_node *node, struct err *err);
 /* Whether this node is the one that evaluates: exactly one is. Connections are up. */
 bool agent_node_evaluates(const struct agent_node *node);
+/* Once the node is made, and before a peer is heard: everything is given up that the rounds do not need. */
+int agent_close_sandbox(const struct agent_setup *setup, struct agent_node *node, struct host_counters *host, struct err *err);
+void agent_thread_begins(void *context); /* for struct emulated_events: the compute thread gives up its own */
 void agent_node_free(struct agent_node *node);
 
 /* Evaluates, checks every element of the last sum, and puts the report together; it points into the node's memory and the arena. */

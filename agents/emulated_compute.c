@@ -76,6 +76,9 @@ static void on_layer(void *context, int layer)
 static void *thread_main(void *context)
 {
     struct compute *compute = context;
+    const struct emulated_options *options = &compute->emulated->options;
+    if (options->events->thread_begins)
+        options->events->thread_begins(options->context);
     sem_post(&compute->running);
     for (;;) {
         while (sem_wait(&compute->wake) < 0 && errno == EINTR) {

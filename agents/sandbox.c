@@ -1,7 +1,13 @@
-/* sandbox.c: drops capabilities (libcap-ng) and filters system calls (libseccomp).
+/* sandbox.c: drops capabilities (libcap-ng) and filters system calls (libseccomp); sandbox_reach.c does the rest.
  *
  * An agent parses bytes from peers. What it may still do when that parser goes wrong: use the descriptors it has, connect over
- * IPv4, take memory that is not executable, and end. It can open no file, start no program and reach no other address family. */
+ * TCP and IPv4, take memory that is not executable, and end. It can open no file, start no program, signal no process but itself
+ * and reach no other address family.
+ *
+ * A call that is not on the list ends the process. Refusing it (EPERM) would be kinder to a library that tries and goes on, but
+ * no agent of ours makes such a call, so whoever makes one is no longer our agent: it shall not get a second try, and the
+ * controller hears of it (SIGSYS). There is one exception, newfstatat: standard I/O asks for the block size of standard error
+ * before it prints an assertion, and does without. */
 #include "agents/sandbox.h"
 
 #include <cap-ng.h>
@@ -89,8 +95,6 @@ static const int allowed_calls[] = {
     SCMP_SYS(rseq),
     SCMP_SYS(set_robust_list), /* a thread that starts registers itself */
     SCMP_SYS(gettid),
-    SCMP_SYS(tgkill),
-    SCMP_SYS(newfstatat),
     SCMP_SYS(fstat),
     SCMP_SYS(lseek),
 };
@@ -127,14 +131,19 @@ static const int instrumented_calls[] = {
     SCMP_SYS(getdents),
     SCMP_SYS(lstat),
     SCMP_SYS(set_robust_list),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(setrlimit),
 };
+
+/* In a rule in place of the process's own number, which a fork that loads the filter puts there. No pid is that large. */
+enum { OWN_PID = 0x7a5a5a5a, SOCKET_TYPE_MASK = 0xf };
 
 /* Present only in programs built with -fsanitize=address, -fsanitize=undefined or --coverage. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __ubsan_handle_type_mismatch_v1(void *, void *) __attribute__((weak));
 extern void __gcov_init(void) __attribute__((weak));
 
-static bool instrumented(void)
+bool sandbox_instrumented(void)
 {
     return __asan_init || __ubsan_handle_type_mismatch_v1 || __gcov_init;
 }
@@ -150,13 +159,18 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
 static int add_rules(scmp_filter_ctx filter)
 {
     int result = allow(filter, allowed_calls, sizeof(allowed_calls) / sizeof(allowed_calls[0]));
-    if (result == 0 && instrumented())
+    if (result == 0 && sandbox_instrumented())
         result = allow(filter, instrumented_calls, sizeof(instrumented_calls) / sizeof(instrumented_calls[0]));
     if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
-    if (result == 0 && !instrumented()) /* memory that is written or executed, never both in turn */
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, AF_INET),
+                                  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE_MASK, SOCK_STREAM), SCMP_A2(SCMP_CMP_EQ, 0));
+    if (result == 0) /* abort() of this process, not of others with the same user */
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, OWN_PID));
+    if (result == 0 && !sandbox_instrumented())
+        result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(newfstatat), 0);
+    if (result == 0 && !sandbox_instrumented()) /* memory that is written or executed, never both in turn */
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    if (result == 0 && !instrumented())
+    if (result == 0 && !sandbox_instrumented())
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     return result;
 }
@@ -187,10 +201,18 @@ static int make_filter(struct sock_fprog *program, struct err *err)
     return 0;
 }
 
+static void name_own_pid(struct sock_fprog *program)
+{
+    for (unsigned i = 0; i < program->len; i++)
+        if (program->filter[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && program->filter[i].k == OWN_PID)
+            program->filter[i].k = (uint32_t)getpid();
+}
+
 int sandbox_filter(struct err *err)
 {
     if (!prepared_filter.filter && make_filter(&prepared_filter, err) < 0)
         return -ERR_HOST;
+    name_own_pid(&prepared_filter);
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prepared_filter) != 0)
         return err_set_errno(err, ERR_HOST, errno,
                              "the agent cannot load its system call filter (the kernel needs CONFIG_SECCOMP_FILTER)");

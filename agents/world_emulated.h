@@ -30,6 +30,7 @@ struct emulated_events {
     void (*failed)(void *context, const char *sentence); /* the trial cannot go on; called once */
     /* A peer was lost in a scheme that does not survive this. */
     void (*peer_lost)(void *context, int peer, const char *sentence);
+    void (*thread_begins)(void *context); /* on the compute thread, first of all; may be NULL */
 };
 struct emulated_options {
     struct loop *loop;

@@ -1,0 +1,257 @@
+/* test_sandbox.c: what an agent gives up is gone: each forbidden system call, files, other processes, addresses, memory without end.
+ * Every look is in a child process of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agents/sandbox.h"
+
+enum { PORT = 7000, OTHER_PORT = 7001, MEBIBYTE = 1 << 20 };
+
+/* The status of a child that runs it. */
+static int status_of(void (*look)(const void *), const void *what)
+{
+    int status;
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        look(what);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+/* ---- the filter ---- */
+
+static const struct call {
+    const char *name;
+    long number, arguments[6];
+    bool instrumented; /* sanitizers and coverage may make it */
+} forbidden[] = {
+    {"execve", SYS_execve, {0}, false},
+    {"execveat", SYS_execveat, {0}, false},
+    {"fork", SYS_fork, {0}, false},
+    {"vfork", SYS_vfork, {0}, false},
+    {"clone", SYS_clone, {SIGCHLD}, true},
+    {"clone3", SYS_clone3, {0}, false},
+    {"ptrace", SYS_ptrace, {0}, true},
+    {"process_vm_readv", SYS_process_vm_readv, {0}, true},
+    {"process_vm_writev", SYS_process_vm_writev, {0}, false},
+    {"open", SYS_open, {0}, true},
+    {"openat", SYS_openat, {AT_FDCWD}, true},
+    {"openat2", SYS_openat2, {AT_FDCWD}, false},
+    {"unlink", SYS_unlink, {0}, false},
+    {"rename", SYS_rename, {0}, false},
+    {"mkdir", SYS_mkdir, {0}, true},
+    {"chmod", SYS_chmod, {0}, false},
+    {"mount", SYS_mount, {0}, false},
+    {"open_tree", SYS_open_tree, {0}, false},
+    {"move_mount", SYS_move_mount, {0}, false},
+    {"umount2", SYS_umount2, {0}, false},
+    {"pivot_root", SYS_pivot_root, {0}, false},
+    {"chroot", SYS_chroot, {0}, false},
+    {"unshare", SYS_unshare, {0}, false},
+    {"setns", SYS_setns, {0}, false},
+    {"bpf", SYS_bpf, {0}, false},
+    {"perf_event_open", SYS_perf_event_open, {0}, false},
+    {"userfaultfd", SYS_userfaultfd, {0}, false},
+    {"io_uring_setup", SYS_io_uring_setup, {0}, false},
+    {"keyctl", SYS_keyctl, {0}, false},
+    {"add_key", SYS_add_key, {0}, false},
+    {"memfd_create", SYS_memfd_create, {0}, false},
+    {"seccomp", SYS_seccomp, {0}, false},
+    {"prctl", SYS_prctl, {PR_GET_DUMPABLE}, true},
+    {"setrlimit", SYS_setrlimit, {0}, true},
+    {"prlimit64", SYS_prlimit64, {0}, true},
+    {"setuid", SYS_setuid, {0}, false},
+    {"capset", SYS_capset, {0}, false},
+    {"sched_setscheduler", SYS_sched_setscheduler, {0}, false},
+    {"sethostname", SYS_sethostname, {0}, false},
+    {"init_module", SYS_init_module, {0}, false},
+    {"reboot", SYS_reboot, {0}, false},
+    {"kill itself", SYS_kill, {0, 0}, true},
+    {"tgkill process 1", SYS_tgkill, {1, 1, 0}, false},
+    {"rt_sigqueueinfo", SYS_rt_sigqueueinfo, {1, 0}, false},
+    {"pidfd_open", SYS_pidfd_open, {1}, false},
+    {"pidfd_send_signal", SYS_pidfd_send_signal, {0}, false},
+    {"bind", SYS_bind, {0}, false},
+    {"listen", SYS_listen, {0}, false},
+    {"a netlink socket", SYS_socket, {AF_NETLINK, SOCK_RAW, 0}, false},
+    {"a packet socket", SYS_socket, {AF_PACKET, SOCK_RAW, 0}, false},
+    {"a Unix socket", SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, false},
+    {"an IPv6 socket", SYS_socket, {AF_INET6, SOCK_STREAM, 0}, false},
+    {"a vsock socket", SYS_socket, {AF_VSOCK, SOCK_STREAM, 0}, false},
+    {"a crypto socket", SYS_socket, {AF_ALG, SOCK_SEQPACKET, 0}, false},
+    {"a raw socket", SYS_socket, {AF_INET, SOCK_RAW, IPPROTO_ICMP}, false},
+    {"a UDP socket", SYS_socket, {AF_INET, SOCK_DGRAM, 0}, false},
+    {"an MPTCP socket", SYS_socket, {AF_INET, SOCK_STREAM, 262}, false},
+    {"memory to execute", SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}, true},
+    {"memory made to execute", SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC}, true},
+};
+
+static void make_call(const void *what)
+{
+    const struct call *call = what;
+    const long *a = call->arguments;
+    if (sandbox_drop_privileges(NULL) < 0 || sandbox_filter(NULL) < 0)
+        _exit(3);
+    syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static void a_call_that_no_agent_makes_ends_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
+        if (forbidden[i].instrumented && sandbox_instrumented())
+            continue;
+        int status = status_of(make_call, &forbidden[i]);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+            fail_msg("%s: status %#x where SIGSYS was due", forbidden[i].name, (unsigned)status);
+    }
+}
+
+static void look_at_what_is_left(const void *what)
+{
+    struct stat status;
+    (void)what;
+    if (sandbox_drop_privileges(NULL) < 0 || sandbox_filter(NULL) < 0)
+        _exit(3);
+    if (socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) < 0)
+        _exit(4);
+    if (!sandbox_instrumented() && (stat("/etc/passwd", &status) == 0 || errno != EPERM))
+        _exit(5);
+    if (tgkill(getpid(), gettid(), 0) < 0)
+        _exit(6);
+    if (mmap(NULL, MEBIBYTE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        _exit(7);
+}
+
+static void what_it_needs_is_left(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(look_at_what_is_left, NULL), 0);
+}
+
+static void prepare_and_abort(const void *what)
+{
+    (void)what;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    sandbox_prepare(); /* as the process that agents are forked from */
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (sandbox_drop_privileges(NULL) < 0 || sandbox_filter(NULL) < 0)
+            _exit(3);
+        abort();
+    }
+    int status;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+        _exit(4);
+}
+
+static void a_fork_may_still_abort(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(prepare_and_abort, NULL), 0);
+}
+
+/* ---- Landlock ---- */
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int error = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? errno : 0;
+    close(fd);
+    return error;
+}
+
+static void look_for_files(const void *what)
+{
+    static const char *const paths[] = {"/etc/passwd", "/proc/self/status", "/dev/null", "/"};
+    (void)what;
+    const pid_t parent = getppid();
+    int version = sandbox_landlock_version();
+    if (sandbox_drop_privileges(NULL) < 0 || sandbox_close_files(PORT, NULL) < 0)
+        _exit(3);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (open(paths[i], O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
+            _exit(10 + (int)i);
+    if (open("/tmp/laggard-must-not-be", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) >= 0 || errno != EACCES)
+        _exit(4);
+    if (version >= 4 && (connect_to(OTHER_PORT) != EACCES || connect_to(PORT) == EACCES))
+        _exit(5);
+    if (version >= 6 && (kill(parent, 0) == 0 || errno != EPERM))
+        _exit(6);
+}
+
+static void without_the_filter_there_is_still_no_file(void **state)
+{
+    (void)state;
+    if (sandbox_landlock_version() == 0 || sandbox_instrumented())
+        skip();
+    assert_int_equal(status_of(look_for_files, NULL), 0);
+}
+
+/* ---- limits ---- */
+
+static void take_all(const void *what)
+{
+    enum { DESCRIPTORS = 10, MEBIBYTES = 64 };
+    (void)what;
+    int fds = 0, mebibytes = 0;
+    struct rlimit limit;
+    syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+    if (sandbox_limit(DESCRIPTORS, (uint64_t)MEBIBYTES * MEBIBYTE, NULL) < 0)
+        _exit(3);
+    while (fds <= DESCRIPTORS && dup(STDERR_FILENO) >= 0)
+        fds++;
+    if (fds != DESCRIPTORS || errno != EMFILE)
+        _exit(4);
+    while (!sandbox_instrumented() && mebibytes <= MEBIBYTES &&
+           mmap(NULL, MEBIBYTE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+        mebibytes++;
+    if (!sandbox_instrumented() && (mebibytes > MEBIBYTES || mebibytes < MEBIBYTES - 2 || errno != ENOMEM))
+        _exit(5);
+    if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_max != 0)
+        _exit(6);
+    if (!sandbox_instrumented() && (getrlimit(RLIMIT_NPROC, &limit) < 0 || limit.rlim_max != 0))
+        _exit(7);
+}
+
+static void descriptors_and_memory_have_an_end(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(take_all, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_no_agent_makes_ends_it),
+        cmocka_unit_test(what_it_needs_is_left),
+        cmocka_unit_test(a_fork_may_still_abort),
+        cmocka_unit_test(without_the_filter_there_is_still_no_file),
+        cmocka_unit_test(descriptors_and_memory_have_an_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
