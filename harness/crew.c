@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "harness/crew_internal.h"
 #include "harness/report_check.h"
+#include "harness/yaml_document.h"
 
+/* What the socket of a process that has ended may still hold, in reads of 256 KiB. Others may have it open and write on. */
+enum { READS_MOST = 64 };
 /* How long a closed socket waits for the end of its process, which says more. */
 static const int64_t CLOSED_GRACE_NS = 300 * NS_PER_MS;
 
@@ -36,13 +39,16 @@ const char *crew_name_of(const struct member *member)
 
 /* ---- receiving ---- */
 
-static void take_listening(struct member *member, const struct control_listening *listening)
+static int take_listening(struct member *member, const struct control_listening *listening, struct err *err)
 {
     struct crew *crew = member->crew;
+    if (report_check_listening(listening, err) < 0)
+        return -ERR_TRIAL;
     crew->results[member->node].blas = listening->blas;
     crew->results[member->node].idle_gradient_ns = listening->gradient_ns;
     if (listening->parameter_count > crew->parameter_count)
         crew->parameter_count = listening->parameter_count;
+    return 0;
 }
 
 static uint32_t rounds_of(const struct control_setup *setup)
@@ -77,13 +83,28 @@ static void wait_for_reason(struct crew *crew)
     loop_arm(crew->deadline, clock_now_ns() + CLOSED_GRACE_NS);
 }
 
+/* An agent's sentence comes to terminals and pages: what moves a cursor or turns the writing becomes '?'. */
+static void take_text(const char *text, char *out, size_t size)
+{
+    size_t length = 0;
+    while (text && *text && length + 1 < size) {
+        size_t unprintable = yaml_document_unprintable(text);
+        out[length++] = unprintable ? '?' : *text;
+        text += unprintable ? unprintable : 1;
+    }
+    out[length] = '\0';
+}
+
 /* Where workers may go, what ends a trial is the server, and its workers' failures only follow from that. */
 static void take_failure(struct member *member, const struct control_failure *failure)
 {
     struct crew *crew = member->crew;
     struct err err;
-    err_set(&err, ERR_TRIAL, "node %s, round %u: %s", crew_name_of(member), failure->round, failure->text);
+    char text[sizeof(err.text)];
+    take_text(failure->text, text, sizeof(text));
+    err_set(&err, ERR_TRIAL, "node %s, round %u: %s", crew_name_of(member), failure->round, text);
     member->failed = true;
+    control_channel_ignore(&member->channel); /* it has said that nothing more comes */
     if (!crew->running || member->node >= crew->spec.expendable) {
         crew_abandon(crew, &err);
         return;
@@ -107,6 +128,23 @@ void crew_answer(struct member *member)
         crew_await_the_late(crew);
 }
 
+static int take_progress(struct member *member, const struct control_progress *progress, struct err *err)
+{
+    struct crew *crew = member->crew;
+    uint32_t most = rounds_of(&crew->spec.setups[member->node]);
+    if (member->node != crew->spec.teller)
+        return err_set(err, ERR_TRIAL, "it told of rounds, which only node %s does", crew->spec.names[crew->spec.teller]);
+    if (progress->rounds_done <= crew->rounds_done || progress->rounds_done > most)
+        return err_set(err, ERR_TRIAL, "it told that %u rounds are done, when %u of %u were", progress->rounds_done,
+                       crew->rounds_done, most);
+    int64_t now_ns = clock_now_ns();
+    bool possible = progress->at_ns >= crew->starts_ns[0] && progress->at_ns <= now_ns;
+    crew->rounds_done = progress->rounds_done;
+    if (crew->spec.hooks.progress)
+        crew->spec.hooks.progress(crew->spec.hooks.context, crew->rounds_done, possible ? progress->at_ns : now_ns);
+    return 0;
+}
+
 static int take_operation(struct member *member, const struct control_operation_in *in, struct err *err)
 {
     struct crew *crew = member->crew;
@@ -114,24 +152,17 @@ static int take_operation(struct member *member, const struct control_operation_
         take_failure(member, in->body);
         return 0;
     }
-    if (in->operation == CONTROL_PROGRESS && crew->phase == PHASE_RUN) {
-        const struct control_progress *progress = in->body;
-        int64_t now_ns = clock_now_ns();
-        bool possible = progress->at_ns >= crew->starts_ns[0] && progress->at_ns <= now_ns;
-        crew->rounds_done = progress->rounds_done;
-        if (crew->spec.hooks.progress)
-            crew->spec.hooks.progress(crew->spec.hooks.context, crew->rounds_done, possible ? progress->at_ns : now_ns);
-        return 0;
-    }
+    if (in->operation == CONTROL_PROGRESS && crew->phase == PHASE_RUN)
+        return take_progress(member, in->body, err);
     if (in->operation != crew_answer_in(crew->phase) || member->answered)
         return err_set(err, ERR_TRIAL, "it sent operation %s out of turn, when it was to %s",
                        control_operations[in->operation].name, crew_awaited_of(member));
-    if (in->operation == CONTROL_LISTENING)
-        take_listening(member, in->body);
-    else if (in->operation == CONTROL_DONE)
+    if (in->operation == CONTROL_DONE)
         crew->done_ns = clock_now_ns();
-    else if (in->operation == CONTROL_REPORT && take_report(member, in->body, err) < 0)
+    else if ((in->operation == CONTROL_LISTENING && take_listening(member, in->body, err) < 0) ||
+             (in->operation == CONTROL_REPORT && take_report(member, in->body, err) < 0))
         return -ERR_TRIAL;
+    member->channel.reader.body_most = CONTROL_SHORT_MOST;
     crew_answer(member);
     return 0;
 }
@@ -160,7 +191,7 @@ static bool hear(struct member *member)
     struct crew *crew = member->crew;
     struct err err = {0};
     int filled = control_channel_fill(&member->channel, NULL);
-    while (crew->phase != PHASE_OVER && !member->lost) {
+    while (crew->phase != PHASE_OVER && !member->lost && !member->failed) {
         struct control_operation_in in;
         int got = control_channel_next(&member->channel, crew->spec.arena, &in, &err);
         if (got == 0)
@@ -177,11 +208,16 @@ static bool hear(struct member *member)
     return filled == 1 && crew->phase != PHASE_OVER;
 }
 
-/* The other end is gone: what it said before comes first. */
+static void hear_out(struct member *member)
+{
+    for (int reads = 0; reads < READS_MOST && member->channel.watch && hear(member); reads++) {
+    }
+}
+
+/* The other end is gone, or says so: what it said before comes first. */
 void crew_member_gone(struct member *member)
 {
-    while (member->channel.watch && hear(member)) {
-    }
+    hear_out(member);
     if (member->channel.watch)
         member_closed(member);
 }
@@ -200,8 +236,7 @@ static void on_event(void *context, uint32_t events)
 void crew_process_ended(struct crew *crew, int node, const char *how)
 {
     struct member *member = &crew->members[node];
-    while (member->channel.watch && hear(member)) {
-    }
+    hear_out(member);
     if (crew->phase == PHASE_OVER || member->failed)
         return;
     if (member->lost || crew_can_lose(member)) {

@@ -10,6 +10,12 @@
  * than its closed socket: so everything it still sent is read before its end counts, and a closed socket waits a moment for the
  * exit status. An agent that has reported owes nothing more: its end is then no fault.
  *
+ * Nothing that an agent says is believed before it is checked, since an agent may be of a build that nobody has looked at yet, or
+ * may have been turned by what a peer sent it. What it may cost: a message but REPORT has 4 KiB at most, which its header must
+ * say; each comes once a phase; PROGRESS comes from one node, and each tells of more rounds than the one before, so that there
+ * are no more of them than rounds; after FAILURE nothing more is read. A REPORT has 64 MiB at most and takes twice that when it
+ * is decoded. Who floods is heard one read at a time, like everyone else, so that deadlines hold.
+ *
  * Losses. Where the scheme survives them, a worker that ends or closes its socket once the rounds have begun is lost: it counts
  * as having answered whatever is asked, the others get PEER, and the crew goes on; crew_loss() tells. So does a worker that
  * hangs: once every server has done all rounds (and again, has reported), whoever does not follow for a while is lost. A server,
@@ -46,6 +52,7 @@ struct crew_spec {
     struct arena *arena;                        /* reports live here */
     int64_t setup_deadline_ns, run_deadline_ns; /* durations: until READY; from the first START until the last REPORT */
     int expendable;                             /* nodes 0 .. expendable-1 may be lost once the rounds have begun; 0: none */
+    int teller;      /* the node that tells of rounds (PROGRESS): nobody else may */
     int64_t late_ns; /* how long the others wait for one of these at the end, or half of the time until the deadline */
     struct crew_hooks hooks;
 };

@@ -98,6 +98,7 @@ void crew_enter_phase(struct crew *crew, enum phase phase)
     loop_disarm(crew->late);
     for (int i = 0; i < crew->spec.count; i++) {
         crew->members[i].answered = crew->members[i].lost;
+        crew->members[i].channel.reader.body_most = phase == PHASE_COLLECT ? FRAME_BODY_MAX : CONTROL_SHORT_MOST;
         crew->answered_count += crew->members[i].lost;
     }
     if (phases[phase].prepare)

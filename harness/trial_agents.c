@@ -183,6 +183,7 @@ static int make_crew(struct trial *trial, struct err *err)
         .setup_deadline_ns = SETUP_DEADLINE_NS + count * SETUP_DEADLINE_PER_NODE_NS,
         .run_deadline_ns = RUN_DEADLINE_UNPREDICTED_NS, /* on_before_start() knows better */
         .expendable = setup->scheme->flags & SCHEME_SURVIVES_PEER_LOSS ? setup->workers : 0,
+        .teller = scheme_round_node(setup->scheme, setup->workers),
         .late_ns = late_ns(trial),
         .hooks = {.before_start = on_before_start,
                   .start = on_start,

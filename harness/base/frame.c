@@ -71,10 +71,10 @@ int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct e
     if (left < FRAME_HEADER_BYTES)
         return 0;
     const uint8_t *header = reader->bytes + reader->consumed;
-    uint32_t length = get_u32(header);
-    if (length > FRAME_BODY_MAX) /* told before the body comes: a stream that is not ours would otherwise be waited for */
-        return err_set(err, ERR_TRIAL, "a message claims %u bytes (operation %u, version %u), allowed are %d", length,
-                       get_u16(header + 4), get_u16(header + 6), FRAME_BODY_MAX);
+    uint32_t length = get_u32(header), most = reader->body_most ? reader->body_most : FRAME_BODY_MAX;
+    if (length > most) /* told before the body comes: a stream that is not ours would otherwise be waited for */
+        return err_set(err, ERR_TRIAL, "a message claims %u bytes (operation %u, version %u), allowed are %u", length,
+                       get_u16(header + 4), get_u16(header + 6), most);
     if (left - FRAME_HEADER_BYTES < length)
         return 0;
     *frame = (struct frame){

@@ -26,6 +26,7 @@ struct frame {
 struct frame_reader {
     uint8_t *bytes;
     size_t length, capacity, consumed;
+    uint32_t body_most; /* more is refused once a header claims it; 0: FRAME_BODY_MAX */
 };
 void frame_reader_free(struct frame_reader *reader); /* also for cleanup() */
 int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t length, struct err *err);

@@ -49,7 +49,7 @@ void fake_report(int node, struct control_report *report)
         .counters = {.overruns = 10 + (uint64_t)node,
                      .gradient_mean_ns = 1.5e6,
                      .timer_late_max_ns = -1,
-                     .private_bytes = UINT64_MAX},
+                     .private_bytes = UINT64_C(1) << 50},
         .model_sha256 = digests[node],
         .model_sha256_bytes = 32,
     };
@@ -67,7 +67,9 @@ void fake_answer(struct fake_agent *agent, enum control_operation operation)
 {
     struct control_listening listening = {
         .blas = "OpenBLAS 0.3.21 Test", .gradient_ns = 1e6 + agent->node, .parameter_count = 1234};
-    struct control_progress progress = {.rounds_done = 3, .at_ns = -7};
+    uint32_t each = agent->rounds_each,
+             starts = (uint32_t)agent->starts; /* behind START: told of the last round but one, or of it */
+    struct control_progress progress = {.rounds_done = starts * each - (each > 1), .at_ns = -7};
     struct control_report report;
     switch (operation) {
     case CONTROL_SETUP:
@@ -112,6 +114,7 @@ static void look_at(struct fake_agent *agent, const struct frame *frame)
     if (frame->operation != CONTROL_SETUP ||
         wire_decode(control_operations[CONTROL_SETUP].body, frame->body, frame->length, arena, &setup, NULL) < 0)
         return;
+    agent->rounds_each = setup.rounds;
     agent->setup_good = setup.node == (uint32_t)agent->node && setup.rounds * (setup.size_count ? setup.size_count : 1) == ROUNDS &&
                         strcmp(setup.scheme, "ring") == 0 &&
                         (setup.prepared_bytes == 0 ||

@@ -31,6 +31,7 @@ struct fake_agent {
     bool peer_before_start;
     uint32_t sizes; /* the last that SIZE named */
     int starts;
+    uint32_t rounds_each; /* of a message size, as SETUP said */
 };
 
 void fake_agents_start(struct fake_agent *agents, const int *fds); /* the descriptors become the agents' */

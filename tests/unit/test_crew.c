@@ -224,7 +224,7 @@ static void every_fault_has_its_sentence(void **state)
         {answer_and_close, CONTROL_SETUP, "node w1 closed its control socket"},
         {answer_and_close, CONTROL_CONNECT, "node w1 closed its control socket"},
         {answer_and_close, CONTROL_START, "node w1 closed its control socket"},
-        {close_socket, CONTROL_SIZE, "node w1 closed its control socket after round 3, when it was to make ready for the next"},
+        {close_socket, CONTROL_SIZE, "node w1 closed its control socket after round 1, when it was to make ready for the next"},
         {fake_fail_and_close, CONTROL_SIZE, "node w1, round 2: the peer w0 is lost: connection reset"},
         {claim_a_long_body, CONTROL_SETUP, "node w1: a message claims 67108865 bytes"},
         {send_noise, CONTROL_START, "node w1: a message claims"},

@@ -62,9 +62,9 @@ static void the_others_go_on(void **state)
          "after round 3; the others go on"}, /* the last report may be there before the process' end */
         {fake_be_silent, CONTROL_START, true,
          "node w1 is lost: when nothing was left but to finish all rounds, it did not answer after round 3; the others go on"},
-        {close_socket, CONTROL_SIZE, true, "node w1 is lost: it closed its control socket after round 3"},
+        {close_socket, CONTROL_SIZE, true, "node w1 is lost: it closed its control socket after round 1"},
         {fake_be_silent, CONTROL_SIZE, true,
-         "node w1 is lost: when nothing was left but to make ready for the next message size, it did not answer after round 3"},
+         "node w1 is lost: when nothing was left but to make ready for the next message size, it did not answer after round 1"},
         {fake_be_silent, CONTROL_COLLECT, false,
          "node w1 is lost: when nothing was left but to evaluate and report, it did not answer after round 3"},
     };
