@@ -63,13 +63,26 @@ void memory_world_leave(struct memory_world *world)
 
 /* ---- for tests ---- */
 
+static void copy_setup(struct memory_world *world, const struct scheme_setup *setup)
+{
+    world->setup = *setup;
+    world->settings.setup = &world->setup;
+    if (!setup->prepared)
+        return;
+    world->prepared = malloc(setup->prepared_bytes ? setup->prepared_bytes : 1);
+    assert_non_null(world->prepared);
+    memcpy(world->prepared, setup->prepared, setup->prepared_bytes);
+    world->setup.prepared = world->prepared;
+}
+
 struct memory_world *memory_world_new(const struct memory_world_settings *settings)
 {
-    const struct scheme_setup *setup = settings->setup;
-    const size_t nodes = (size_t)setup->nodes;
     struct memory_world *world = calloc(1, sizeof(*world));
     assert_non_null(world);
     world->settings = *settings;
+    copy_setup(world, settings->setup);
+    const struct scheme_setup *setup = &world->setup;
+    const size_t nodes = (size_t)setup->nodes;
     world->rng = rng_stream(settings->seed, 0, RNG_ALL_NODES, RNG_LINK);
     world->nodes = calloc(nodes, sizeof(*world->nodes));
     world->connections = calloc(nodes * nodes, sizeof(*world->connections));
@@ -170,6 +183,7 @@ void memory_world_cleanup(struct memory_world **pointer)
     free(world->heap);
     free(world->connections);
     free(world->nodes);
+    free(world->prepared);
     free(world);
     *pointer = NULL;
 }

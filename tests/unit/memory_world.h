@@ -51,7 +51,8 @@ struct memory_node_result {
     const float *model; /* model_to_evaluate() at the end */
 };
 
-/* Allocates the nodes and runs prepare_node() on each. */
+/* Allocates the nodes and runs prepare_node() on each. The setup, and what its prepare() made, are copied: neither has to live as
+ * long as the world, which looks at them until memory_world_cleanup(). */
 struct memory_world *memory_world_new(const struct memory_world_settings *settings);
 /* Until nothing is left to happen, or a node failed. */
 void memory_world_run(struct memory_world *world);

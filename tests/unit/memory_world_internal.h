@@ -55,6 +55,8 @@ struct memory_node {
 
 struct memory_world {
     struct memory_world_settings settings;
+    struct scheme_setup setup; /* what settings.setup and every node's setup point to */
+    uint8_t *prepared;         /* of the setup */
     struct memory_node *nodes;
     struct connection *connections; /* [nodes x nodes] */
     struct event *heap;
