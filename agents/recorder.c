@@ -65,7 +65,10 @@ int recorder_init(struct recorder *recorder, const struct recorder_options *opti
     *recorder = (struct recorder){.options = *options, .end_round = options->rounds};
     if (!options->grows)
         take_estimated(recorder);
-    recorder->rounds = touched_alloc(options->arena, options->rounds * sizeof(*recorder->rounds));
+    if (!options->grows || !options->leaps) { /* else few of the rounds may be this node's: room is made as they come */
+        recorder->round_capacity = options->rounds;
+        recorder->rounds = touched_alloc(options->arena, options->rounds * sizeof(*recorder->rounds));
+    }
     recorder->snapshot_capacity = (uint32_t)snapshots;
     recorder->snapshots = arena_new_array(options->arena, struct snapshot, snapshots);
     for (uint64_t i = 0; i < snapshots; i++)
@@ -83,6 +86,8 @@ bool recorder_round(struct recorder *recorder, uint64_t round, int64_t held_ns)
 {
     if (round < recorder->next_round || round >= recorder->end_round || (round != recorder->next_round && !recorder->options.leaps))
         return false;
+    if (recorder->round_count == recorder->round_capacity) /* only where it grows: there are as many as there are rounds */
+        recorder->rounds = doubled(recorder->options.arena, recorder->rounds, &recorder->round_capacity, sizeof(*recorder->rounds));
     recorder->next_round = (uint32_t)round + 1;
     recorder->rounds[recorder->round_count++] = (struct round_record){.round = (uint32_t)round, .held_ns = held_ns};
     return true;

@@ -35,7 +35,7 @@ struct recorder {
     uint32_t span_count, span_capacity;
     uint64_t spans_lost; /* and gradients */
     struct round_record *rounds;
-    uint32_t round_count;
+    uint32_t round_count, round_capacity;
     uint32_t next_round;             /* the first that is not finished */
     uint32_t first_round, end_round; /* of the present message size; the end is the first of the next one */
     struct gradient_record *gradients;

@@ -49,6 +49,24 @@ static void an_estimate_out_of_bounds_is_cut(void **state)
     assert_int_equal(recorder.span_capacity, RECORDER_SPANS_MAX);
 }
 
+/* In one process with thousands of nodes nobody can have room for rounds that most of them leave out. */
+static void room_for_few_of_many_rounds(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 1 << 24, EVERY = 1 << 17 };
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct recorder recorder;
+    struct recorder_options options = {.arena = arena, .rounds = ROUNDS, .leaps = true, .grows = true};
+    assert_int_equal(recorder_init(&recorder, &options, NULL), 0);
+    for (uint32_t round = EVERY - 1; round < ROUNDS; round += EVERY)
+        assert_true(recorder_round(&recorder, round, round));
+    assert_int_equal(recorder.round_count, ROUNDS / EVERY);
+    assert_true(recorder.round_capacity < 2 * ROUNDS / EVERY + 1);
+    for (uint32_t i = 0; i < recorder.round_count; i++)
+        assert_int_equal(recorder.rounds[i].round, (i + 1) * EVERY - 1);
+    assert_false(recorder_round(&recorder, ROUNDS, 1));
+}
+
 static void rounds_come_in_order_and_end(void **state)
 {
     (void)state;
@@ -131,6 +149,7 @@ int main(void)
         cmocka_unit_test(spans_beyond_the_memory_are_counted),
         cmocka_unit_test(without_recording_nothing_is_written_or_lost),
         cmocka_unit_test(an_estimate_out_of_bounds_is_cut),
+        cmocka_unit_test(room_for_few_of_many_rounds),
         cmocka_unit_test(rounds_come_in_order_and_end),
         cmocka_unit_test(rounds_go_on_with_the_next_message_size),
         cmocka_unit_test(the_initial_every_nth_and_the_last_model_are_kept),
