@@ -26,7 +26,7 @@
 #include "base/wire.h"
 #include "schemas/records.h"
 
-enum { CONTROL_VERSION = 1, CONTROL_FD = 3 };
+enum { CONTROL_VERSION = 2, CONTROL_FD = 3 };
 enum { CONTROL_SHORT_MOST = 4096 }; /* bytes of whatever an agent sends but REPORT */
 
 enum control_operation {

@@ -453,7 +453,7 @@ static void operations_out_of_turn_are_refused(void **state)
         {CONTROL_READY, CONTROL_VERSION, false, "operation 4, which no agent understands"},
         {0, CONTROL_VERSION, false, "operation 0"},
         {999, CONTROL_VERSION, true, "operation 999"},
-        {CONTROL_QUIT, CONTROL_VERSION + 1, false, "speaks version 2"},
+        {CONTROL_QUIT, CONTROL_VERSION + 1, false, "speaks version 3"},
         {CONTROL_SETUP, CONTROL_VERSION, false, "the controller's setup"}, /* without a body */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

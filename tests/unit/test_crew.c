@@ -232,7 +232,7 @@ static void every_fault_has_its_sentence(void **state)
         {send_nothing_known, CONTROL_COLLECT, "node w1: it sent operation 0, which no agent sends"},
         {send_a_controllers, CONTROL_START, "node w1: it sent operation 11, which no agent sends"},
         {send_another_version, CONTROL_SETUP,
-         "node w1: it speaks version 2 of the control protocol, this program version 1: install"},
+         "node w1: it speaks version 3 of the control protocol, this program version 2: install"},
         {send_a_short_body, CONTROL_SETUP, "node w1: it sent an operation listening that cannot be read"},
         {send_a_body_too_many, CONTROL_CONNECT, "node w1: it sent operation ready with 4 bytes"},
         {send_done_early, CONTROL_CONNECT, "node w1: it sent operation done out of turn, when it was to connect to the others"},
