@@ -92,9 +92,26 @@ static void take_model(struct node *node)
     compute(node);
 }
 
+static void end_wait(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    if (state->wait_begin_ns >= 0)
+        node_span(node, SPAN_WAIT, state->version, state->wait_begin_ns, node_now(node), node->setup->workers, 0);
+    state->wait_begin_ns = -1;
+}
+
+/* It lands where a model lies that was put off: should the work end before the new one is whole, the old one must not be taken. */
+void federated_client_announced(struct node *node)
+{
+    struct federated_state *state = node_state(node);
+    state->pending = false;
+    end_wait(node);
+}
+
 void federated_client_model(struct node *node, const struct message *message)
 {
     struct federated_state *state = node_state(node);
+    end_wait(node); /* the work may have ended while the model landed */
     state->received_version = message->header.step;
     state->received_assignment = message->header.index;
     if (state->policy->finishes && (state->generation || state->starved)) {

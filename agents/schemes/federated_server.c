@@ -215,9 +215,7 @@ struct landing federated_on_header(struct node *node, const struct message *mess
         if (header->kind == FEDERATED_STOP && message->length == 0)
             return (struct landing){.kind = LAND_POOL};
         if (header->kind == FEDERATED_MODEL && header->step >= state->version && message->length == federated_bytes(node)) {
-            if (state->wait_begin_ns >= 0)
-                node_span(node, SPAN_WAIT, state->version, state->wait_begin_ns, node_now(node), message->source, 0);
-            state->wait_begin_ns = -1;
+            federated_client_announced(node);
             return (struct landing){.kind = LAND_INTO, .into = state->received};
         }
     }

@@ -289,6 +289,24 @@ static void fedbuff_is_what_the_buffer_held(void **state)
             }
 }
 
+/* A client that is given up goes on, and models come to it meanwhile: it takes the newest one, and that whole. */
+static void fedbuff_takes_whole_models_after_a_deadline(void **state)
+{
+    (void)state;
+    int late_models = 0;
+    for (uint64_t seed = 0; seed < 8 * SEEDS; seed++) {
+        struct scheme_setup setup = setup_of("fedbuff", 5, PERIOD);
+        setup.values[K] = 2;
+        setup.values[CONCURRENCY] = 2;
+        setup.values[FEDERATED_DEADLINE] = 3;
+        setup.seed = seed;
+        const struct watch *watch = run(&setup, seed);
+        replay(&setup, watch, merge_buffer);
+        late_models += watch->sent_by_server > watch->sent_by_clients;
+    }
+    assert_true(late_models > 0);
+}
+
 /* K = P, everyone waits, one step each: synchronous gradient descent. */
 static void fedbuff_of_all_that_wait_is_ps_sync(void **state)
 {
@@ -368,7 +386,7 @@ int main(void)
         cmocka_unit_test(fedavg_is_the_average_of_those_picked), cmocka_unit_test(fedavg_of_all_is_local_averaging),
         cmocka_unit_test(fedbuff_is_what_the_buffer_held),       cmocka_unit_test(fedbuff_of_all_that_wait_is_ps_sync),
         cmocka_unit_test(safa_is_the_average_of_its_cache),      cmocka_unit_test(safa_of_all_is_fedavg),
-        cmocka_unit_test(safa_of_no_lag_forces_everyone),
+        cmocka_unit_test(safa_of_no_lag_forces_everyone),        cmocka_unit_test(fedbuff_takes_whole_models_after_a_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
