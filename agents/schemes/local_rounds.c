@@ -272,8 +272,8 @@ void local_rounds_start(struct node *node)
 {
     struct local_rounds *rounds = node_state(node);
     const uint64_t period = (uint64_t)node->setup->values[LOCAL_PERIOD];
-    if (local_policy_of(node->setup)
-            ->background) /* contributed to at the end of the first period, waited for at that of the second */
+    /* What is contributed at the first period's end is waited for at that of the second. */
+    if (local_policy_of(node->setup)->background)
         open_models(node, rounds, 2 * period - 1);
     begin_period(node, rounds, period);
     compute(node, rounds);

@@ -24,7 +24,7 @@
 enum { SIMULATION_SEED = 2020, SIMULATED_DRAWS = 40000, SIMULATED_PRODUCTS_MIN = 50, SIMULATED_PRODUCTS_MAX = 2000 };
 /* Of float32's seven digits two are left in the worst case. */
 static const double AMPLIFICATION_MAX = 1e5;
-static const size_t JOB_BYTES_MAX = (size_t)64 << 20; /* a message that every world takes */
+static const size_t MESSAGE_BYTES_MAX = (size_t)64 << 20; /* what every world takes */
 
 const struct param polydot_params[POLYDOT_PARAMS] = {
     [POLYDOT_M] = {.name = "m",
@@ -99,12 +99,14 @@ int polydot_check(const struct scheme_setup *setup, struct err *err)
             "softmax and mlp (world virtual and gradients: none for times alone)");
     for (int product = 0; product < products; product++) {
         const struct polydot_shape shape = polydot_step_shape(setup, code, product);
-        if (polydot_shape_job_bytes(&shape) > JOB_BYTES_MAX || polydot_shape_result_bytes(&shape) > JOB_BYTES_MAX)
+        const size_t job = polydot_shape_job_bytes(&shape), block = polydot_shape_result_bytes(&shape);
+        const size_t most = job > block ? job : block;
+        if (most > MESSAGE_BYTES_MAX)
             return err_set(
                 err, ERR_USAGE,
                 "polydot with m %d, n %d and p %d: a message of product %d has %zu bytes, allowed are up to %zu; more blocks or "
                 "a smaller batch make it smaller",
-                code.m, code.n, code.p, product, polydot_shape_job_bytes(&shape), JOB_BYTES_MAX);
+                code.m, code.n, code.p, product, most, MESSAGE_BYTES_MAX);
     }
     return 0;
 }
