@@ -1,77 +1,137 @@
 /* cmd_doctor.c: `laggard doctor`: what this host can do; exit code 3 when no campaign with delayed links can run here. */
 #include <stdio.h>
 
-#include "agents/dataset.h"
-#include "base/awake.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/options.h"
-#include "base/units.h"
-#include "harness/agent_path.h"
+#include "base/text.h"
 #include "harness/commands.h"
-#include "harness/cpu_limit.h"
-#include "harness/host_limits.h"
-#include "netem/fabric.h"
+#include "harness/doctor.h"
 
-static const struct option_row doctor_rows[] = {{0}};
+struct doctor_options {
+    bool json, list;
+    const char *root;
+};
+static const struct option_row doctor_rows[] = {
+    {.name = "json", .type = OPTION_FLAG, .offset = offsetof(struct doctor_options, json), .help = "print one JSON document"},
+    {.name = "checks",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct doctor_options, list),
+     .help = "ask nothing: print the checks with their levels, a table in Markdown"},
+    {.name = "root",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct doctor_options, root),
+     .value_name = "FOLDER",
+     .help = "read /proc, /sys and /dev below this folder; what is tried and measured is this host"},
+    {0},
+};
 const struct option_table cmd_doctor_table = {
     .command = "doctor",
-    .usage = "",
+    .usage = "[CHECK]... [--json] [--checks] [--root FOLDER]",
     .summary = "Says what this host can do, and the remedy for what it cannot.",
     .rows = doctor_rows,
+    .positional_minimum = 0,
+    .positional_maximum = -1,
 };
 
-static void print_check(const char *what, bool good, const char *meaning)
+static void print_list(void)
 {
-    printf("%-4s %-16s %s\n", good ? "yes" : "no", what, meaning);
+    printf("| Check | Level | Question |\n| --- | --- | --- |\n");
+    for (int i = 0; i < doctor_check_count(); i++) {
+        const struct doctor_check *check = doctor_check_at(i);
+        printf("| `%s` | %s | %s |\n", check->name, doctor_level_names[check->level], check->question);
+    }
+}
+
+static void print_text(const struct doctor_check *const *asked, const struct doctor_finding *findings, int count)
+{
+    static const char *const marks[DOCTOR_STATE_COUNT] = {"?", "yes", "no"};
+    for (int i = 0; i < count; i++)
+        printf("%-4s %-18s %s\n", marks[findings[i].state], asked[i]->name,
+               findings[i].found                     ? findings[i].found
+               : findings[i].state == DOCTOR_UNKNOWN ? "this host does not tell"
+                                                     : asked[i]->question);
+    for (int level = 0; level < DOCTOR_LEVEL_COUNT; level++)
+        for (int i = 0; i < count; i++)
+            if ((int)asked[i]->level == level && findings[i].remedy)
+                printf("\n%s: %s: %s\n", doctor_level_names[level], asked[i]->name, findings[i].remedy);
+}
+
+static void print_json(const struct doctor_check *const *asked, const struct doctor_finding *findings, int count, bool able)
+{
+    cleanup(text_free) struct text out = {0};
+    struct json json = {.out = &out};
+    json_begin_object(&json, NULL);
+    json_bool(&json, "able", able);
+    json_begin_array(&json, "checks");
+    for (int i = 0; i < count; i++) {
+        json_begin_object(&json, NULL);
+        json_string(&json, "name", asked[i]->name);
+        json_string(&json, "level", doctor_level_names[asked[i]->level]);
+        json_string(&json, "question", asked[i]->question);
+        json_string(&json, "state", doctor_state_names[findings[i].state]);
+        json_string(&json, "found", findings[i].found);
+        json_string(&json, "remedy", findings[i].remedy);
+        json_begin_object(&json, "numbers");
+        for (int n = 0; n < findings[i].number_count; n++)
+            json_double(&json, findings[i].numbers[n].name, findings[i].numbers[n].value);
+        json_end_object(&json);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+    printf("%s\n", out.bytes);
+}
+
+/* Those that were named, or all. */
+static int choose(int argc, char **argv, const struct doctor_check **asked, int *count, struct err *err)
+{
+    const char *names[64];
+    *count = argc > 0 ? argc : doctor_check_count();
+    if (*count > doctor_check_count())
+        return err_set(err, ERR_USAGE, "doctor knows %d checks and was asked for %d", doctor_check_count(), argc);
+    for (int i = 0; i < doctor_check_count(); i++)
+        names[i] = doctor_check_at(i)->name;
+    for (int i = 0; i < *count; i++) {
+        asked[i] = argc > 0 ? doctor_check_find(argv[i]) : doctor_check_at(i);
+        if (asked[i])
+            continue;
+        const char *near = options_nearest(argv[i], names, (size_t)doctor_check_count());
+        if (near)
+            return err_set(err, ERR_USAGE, "unknown check '%s', did you mean '%s'?", argv[i], near);
+        return err_set(err, ERR_USAGE, "unknown check '%s'; `laggard doctor --checks` lists them", argv[i]);
+    }
+    return 0;
 }
 
 int cmd_doctor(int argc, char **argv, struct err *err)
 {
-    char none = 0, path[4096];
-    int count;
-    int result = options_parse(&cmd_doctor_table, argc, argv, &none, &count, err);
+    struct doctor_options options = {.root = ""};
+    int named, count;
+    int result = options_parse(&cmd_doctor_table, argc, argv, &options, &named, err);
     if (result != 0)
         return result < 0 ? result : 0;
-    struct fabric_host host;
-    result = fabric_probe(&host, err);
-    if (result < 0)
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const struct doctor_check **asked = arena_new_array(arena, const struct doctor_check *, (size_t)doctor_check_count());
+    struct doctor_finding *findings = arena_new_array(arena, struct doctor_finding, (size_t)doctor_check_count());
+    if ((result = choose(named, argv, asked, &count, err)) < 0)
         return result;
-    struct err agent_err = {0}, data_err = {0}, limiter_err = {0};
-    struct cpu_limiter *limiter = NULL;
-    bool limits_processors = cpu_limiter_open(&limiter, &limiter_err) == 0;
-    bool agent = agent_path_find(path, sizeof(path), &agent_err) == 0;
-    bool data = dataset_check(DATASET_FASHION_MNIST, NULL, &data_err) == 0;
-    print_check("root", host.root, "capabilities in the host's own user namespace");
-    print_check("user namespaces", host.user_namespaces, "networks without root");
-    print_check("tbf", host.tbf, "rates");
-    print_check("tun", host.tun, "engine relay: delay in user space");
-    print_check("netem", host.netem && host.ifb && host.clsact, "engine netem: delay in the kernel (with ifb and clsact)");
-    print_check("packet sockets", host.packets, "captures of links");
-    print_check("cpu limits", limits_processors,
-                limits_processors ? cpu_limiter_where(limiter) : "nodes that may use a part of a processor");
-    cpu_limiter_close(limiter);
-    print_check("awake", awake_possible(),
-                "processors that do not sleep during trials: nothing wakes up late (/dev/cpu_dma_latency, root's)");
-    print_check("agent", agent, "the agent program");
-    print_check("fashion-mnist", data, "images for softmax and mlp");
-    struct host_limits limits;
-    struct err next;
-    host_limits_raise();
-    host_limits_read(&limits);
-    int nodes = host_limits_nodes(&limits, &next);
-    char room[80];
-    snprintf(room, sizeof(room), "for %d node%s with small gradients in a star of delayed links", nodes, units_plural(nodes));
-    print_check("room", nodes > 1, room);
-    if (host.missing[0])
-        printf("\n%s\n", host.missing);
-    if (next.kind)
-        printf("\nMore find no room: %s.\n", next.text);
-    if (!limits_processors)
-        printf("\n%s\n", limiter_err.text);
-    if (!agent)
-        printf("\n%s\n", agent_err.text);
-    if (!data)
-        printf("\n%s\n", data_err.text);
-    bool able = agent && host.tbf && (host.root || host.user_namespaces) && (host.tun || (host.netem && host.ifb && host.clsact));
+    if (options.list) {
+        print_list();
+        return 0;
+    }
+    struct doctor_host host = {.root = options.root, .folder = ".", .arena = arena};
+    if ((result = fabric_probe(&host.fabric, err)) < 0)
+        return result;
+    bool able = true;
+    for (int i = 0; i < count; i++) {
+        asked[i]->look(&host, &findings[i]);
+        able &= asked[i]->level != DOCTOR_NEEDED || findings[i].state == DOCTOR_YES;
+    }
+    if (options.json)
+        print_json(asked, findings, count, able);
+    else
+        print_text(asked, findings, count);
     return able ? 0 : err_set(err, ERR_HOST, "this host cannot run campaigns with delayed links; what is missing stands above");
 }

@@ -1,0 +1,49 @@
+#!/bin/sh
+# doctor.t: TAP. What laggard doctor answers: exit codes, the JSON document, the checks by name, hosts that lack things; and that nothing is left.
+. "$(dirname "$0")/lib.sh"
+before=$(leftovers)
+mkdir "$SCRATCH/here" "$SCRATCH/empty" && cd "$SCRATCH/here" || exit 1
+
+"$LAGGARD" doctor > ../out.text 2> ../err.text
+status=$?
+is "$status" "$(grep -qE '^no +(namespaces|tbf|delays|agent) ' ../out.text && echo 3 || echo 0)" "the exit code is 3 where something needed is missing, else 0"
+is "$(grep -vcE '^(yes|no|\?) +[a-z]|^$|^(needed|recommended|information): [a-z -]+: ' ../out.text)" 0 "a row a check, then the remedies by level"
+is "$(ls -A)" "" "nothing is left in the folder"
+
+"$LAGGARD" doctor --json > ../out.json 2> ../err.text
+is "$?" "$status" "--json: the same exit code"
+if command -v jq > /dev/null; then
+    is "$(jq -r '[.able, (.checks | length)] | @csv' ../out.json)" \
+        "$([ $status = 0 ] && echo true || echo false),$("$LAGGARD" doctor --checks | tail -n +3 | wc -l)" "--json: whether it is able, and all checks"
+    is "$(jq -c '[.checks[] | select((.level | IN("needed", "recommended", "information")) and (.state | IN("yes", "no", "unknown")) and
+        ([.found, .remedy] | all(type | IN("string", "null"))) and (.numbers | type == "object") and (keys | length) == 7 | not)]' ../out.json)" "[]" \
+        "--json: seven members a check"
+    is "$(jq -r '.checks[] | select(.name == "timer").numbers | keys_unsorted | @csv' ../out.json)" '"resolution_ns","late_median_ns","late_p99_ns"' \
+        "--json: what was measured, with units"
+fi
+
+out=$("$LAGGARD" doctor gnuplot "packet sockets" 2>&1)
+is "$(printf '%s\n' "$out" | grep -cE '^(yes|no) ')" 2 "checks by name"
+out=$("$LAGGARD" doctor gnuplott 2>&1)
+is "$? $out" "2 laggard: error: unknown check 'gnuplott', did you mean 'gnuplot'?" "a check that there is not"
+LAGGARD_AGENT=/nowhere "$LAGGARD" doctor agent > ../out.text 2> ../err.text
+is "$?" 3 "no agent program: exit code 3"
+like "$(cat ../out.text)" '^needed: agent: .*/nowhere' "and the sentence"
+out=$("$LAGGARD" doctor --root "$SCRATCH/empty" neighbours "cpu quota" steal "clock source" 2>&1)
+is "$? $(printf '%s\n' "$out" | grep -c '^?')" "0 4" "a host that tells nothing"
+
+# A user who may make one user namespace, in which there can be no other.
+mkdir "$SCRATCH/programs" && cp "$LAGGARD" "$LAGGARD-agent" "$SCRATCH/programs/" && chmod 755 "$SCRATCH/programs" "$SCRATCH/programs/"*
+as_user() {
+    if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi
+}
+# Mapped as an ordinary user, who keeps no capability over the limit that root of the namespace has lowered.
+forbidden='echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"'
+if as_user unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces' 2> /dev/null; then
+    out=$(as_user unshare -Ur sh -c "$forbidden" sh "$SCRATCH/programs/laggard" doctor namespaces "user namespaces" 2>&1)
+    is "$?" 3 "without namespaces: exit code 3" "$out"
+    like "$out" '^needed: namespaces: No network can be built: .* Remedy: as root: sysctl -w user.max_user_namespaces=10000$' "and the remedy"
+fi
+cd "$OLDPWD" || exit 1
+is "$(settles_to "$before")" "$before" "nothing is left"
+finish
