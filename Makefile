@@ -1,4 +1,4 @@
-# laggard: `make help` lists the targets. MODE=release|debug|asan|ubsan|coverage chooses the build; objects go to build/MODE.
+# laggard: `make help` lists the targets. MODE=release|debug|asan|ubsan|tsan|coverage|fuzz chooses the build; objects go to build/MODE.
 
 MODE ?= release
 B := build/$(MODE)
@@ -7,19 +7,27 @@ Q := $(if $(filter 1,$(V)),,@)
 PREFIX ?= /usr/local
 ZSH_FUNCTIONS ?= $(PREFIX)/share/zsh/site-functions
 CC ?= gcc
+ifeq ($(MODE),fuzz)
+CC := clang
+endif
 PKG_CONFIG ?= pkg-config
 
 OPTIMISE_release := -O2 -g
 OPTIMISE_debug := -O0 -g3
 OPTIMISE_asan := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 OPTIMISE_ubsan := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+OPTIMISE_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+OPTIMISE_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DFUZZ_BY_LIBFUZZER
 # Instrumented code keeps gcc 12 from seeing what lengths are possible: these two then warn of what cannot be.
 WARNINGS_asan := -Wno-format-truncation -Wno-restrict
 WARNINGS_ubsan := $(WARNINGS_asan)
+WARNINGS_tsan := $(WARNINGS_asan)
+# clang finds members missing in rows that name some of theirs and not others.
+WARNINGS_fuzz := -Wno-missing-field-initializers
 OPTIMISE_coverage := -O0 -g --coverage
 OPTIMISE := $(OPTIMISE_$(MODE))
 ifeq ($(OPTIMISE),)
-$(error MODE=$(MODE) is not one of release, debug, asan, ubsan, coverage)
+$(error MODE=$(MODE) is not one of release, debug, asan, ubsan, tsan, coverage, fuzz)
 endif
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef $(WARNINGS_$(MODE))
@@ -66,8 +74,9 @@ all: | deps ## build laggard and laggard-agent
 tests: all ## build the programs of the tests and benchmarks, too
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) test-programs
 
-.PHONY: programs test-programs
+.PHONY: programs test-programs fuzz-programs
 programs: $(PROGRAMS)
+fuzz-programs: $(FUZZ_PROGRAMS)
 test-programs: $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS) $(TOOL_PROGRAMS)
 
 define library_rule
@@ -96,7 +105,7 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/unit/libhelpers.a $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka $(CONTROLLER_LIBS)
 
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIBRARIES)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) -o $@ $^ $(EXTRA_LIBS) $(CONTROLLER_LIBS)
 
 $(B)/tests/netns/%: $(B)/tests/netns/%.o $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
@@ -104,7 +113,8 @@ $(B)/tests/netns/%: $(B)/tests/netns/%.o $(LIBRARIES)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
 
-$(B)/netem/%.o $(B)/tests/unit/%.o $(B)/tests/netns/%.o: EXTRA_CFLAGS = $(NL_CFLAGS)
+$(B)/tests/fuzz/fuzz_database: EXTRA_LIBS = -lcmocka # of the fixture
+$(B)/netem/%.o $(B)/tests/unit/%.o $(B)/tests/fuzz/%.o $(B)/tests/netns/%.o: EXTRA_CFLAGS = $(NL_CFLAGS)
 
 VERSION := 0.1.0
 REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
@@ -189,13 +199,23 @@ bench-simgrid: ## the virtual world beside SimGrid, the same network and message
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) programs
 	$(Q)LAGGARD_BUILD=$(B) tests/bench/simgrid
 
-.PHONY: asan ubsan coverage
+.PHONY: asan ubsan tsan coverage fuzz
 asan: | deps ## the unit tests and fuzz targets under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan programs test-programs
-	$(Q)LAGGARD_BUILD=build/asan tests/run-check unit fuzz
+	$(Q)ASAN_OPTIONS=detect_stack_use_after_return=1:$$ASAN_OPTIONS LAGGARD_BUILD=build/asan tests/run-check unit fuzz
 ubsan: | deps ## the same under the undefined behaviour sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=ubsan programs test-programs
 	$(Q)LAGGARD_BUILD=build/ubsan tests/run-check unit fuzz
+# In an emulated machine or a container the sanitizer may need a fixed layout of memory: setarch gives it.
+THREADED := test_compute_thread test_emulated test_emulated_compute test_emulated_sizes test_relay test_relay_line test_recorder test_agent
+tsan: | deps ## the unit tests that use threads under the thread sanitizer
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=tsan $(addprefix build/tsan/tests/unit/,$(THREADED))
+	$(Q)CMOCKA_MESSAGE_OUTPUT=TAP prove -e 'setarch -R' $(addprefix build/tsan/tests/unit/,$(THREADED))
+fuzz: | deps ## the fuzz targets guided by libFuzzer, under both sanitizers, FUZZ_SECONDS (20) each (installs clang)
+	$(Q)tests/install-deps fuzz
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release fuzz-programs
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-programs
+	$(Q)tests/fuzz/run-guided
 coverage: | deps ## line coverage of make check's tests by gcov, one line a source file
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage programs test-programs
 	$(Q)LAGGARD_BUILD=build/coverage tests/run-check

@@ -1,16 +1,25 @@
-/* fuzz.h: what every fuzz target shares: the command line, keyed mutations of valid inputs, checks that name the iteration, and the
- * closing line. A target is a plain program:
+/* fuzz.h: what every fuzz target shares: keyed mutations of valid inputs, checks that name the input, and the two drivers that one
+ * source is built with. A target is one function:
  *
- *     struct fuzz fuzz = fuzz_begin("frame", argc, argv);
- *     while (fuzz_next(&fuzz)) {
- *         size_t length = make a valid input with fuzz.rng in a buffer;
- *         length = fuzz_mutate(&fuzz, buffer, length, sizeof(buffer));
- *         FUZZ_CHECK(&fuzz, an invariant);
- *         fuzz.accepted += the parser took it;
+ *     static void fuzz_one(struct fuzz *fuzz)
+ *     {
+ *         size_t length = make a valid input with fuzz_below(), fuzz_u32() ... in a buffer;
+ *         length = fuzz_mutate(fuzz, buffer, length, sizeof(buffer));
+ *         FUZZ_CHECK(fuzz, an invariant);
+ *         fuzz->accepted += the parser took it;
  *     }
- *     return fuzz_end(&fuzz);
  *
- * Each iteration draws from a stream of its own: what (seed, iteration) finds is found again by `--seed S --iteration I` alone. */
+ *     FUZZ_MAIN("frame")
+ *
+ * Two drivers. Built as usual a target is a plain program (fuzz_alone.h): each iteration draws from a stream of its own, so that
+ * what (seed, iteration) finds is found again by `--seed S --iteration I` alone. With FUZZ_BY_LIBFUZZER (`make fuzz`) it is a
+ * target of LLVM's libFuzzer (fuzz_guided.h), which looks for inputs that reach code that none before has reached. Its inputs:
+ *
+ *     byte 0, lowest bit    1: what follows takes the place of what fuzz_mutate() is given    0: what follows are the draws
+ *     bytes 1 to 4          an iteration, little-endian: from its stream come all other draws, as if with `--seed 1`
+ *     from byte 5 on        the bytes, or the draws
+ *
+ * So `01 07 00 00 00` and the bytes of a file are a valid seed for any target, and `--corpus FOLDER` writes what is generated. */
 #ifndef LAGGARD_TESTS_FUZZ_H
 #define LAGGARD_TESTS_FUZZ_H
 
@@ -26,72 +35,69 @@
 #include "base/rng.h"
 #include "base/units.h"
 
+enum { FUZZ_HEAD_BYTES = 5 };
+
 struct fuzz {
     const char *name;
     struct rng rng; /* of this iteration */
     uint64_t seed, iteration, only_iteration, done, accepted;
     int64_t start_ns, deadline_ns;
-    bool only_one;
+    bool only_one, guided;
+    const char *corpus; /* the folder for what is generated; NULL: it is not kept */
+    /* From libFuzzer and not used yet: draws, or the bytes for fuzz_mutate(). */
+    const uint8_t *draws, *bytes;
+    size_t draws_left, bytes_left;
 };
+
+static inline void fuzz_failed(const struct fuzz *fuzz, const char *file, int line, const char *condition)
+{
+    fprintf(stderr, "%s:%d: not true: %s", file, line, condition);
+    if (!fuzz->guided)
+        fprintf(stderr, " (again with: --seed %" PRIu64 " --iteration %" PRIu64 ")", fuzz->seed, fuzz->iteration);
+    fprintf(stderr, "\n");
+    abort();
+}
 
 /* Ends the program with what is needed to see the failure again. */
 #define FUZZ_CHECK(fuzz, condition)                                                                                                \
     do {                                                                                                                           \
-        if (!(condition)) {                                                                                                        \
-            fprintf(stderr, "%s:%d: not true: %s (again with: --seed %" PRIu64 " --iteration %" PRIu64 ")\n", __FILE__, __LINE__,  \
-                    #condition, (fuzz)->seed, (fuzz)->iteration);                                                                  \
-            abort();                                                                                                               \
-        }                                                                                                                          \
+        if (!(condition))                                                                                                          \
+            fuzz_failed(fuzz, __FILE__, __LINE__, #condition);                                                                     \
     } while (0)
 
-static inline struct fuzz fuzz_begin(const char *name, int argc, char **argv)
+static inline struct rng fuzz_stream_of(uint64_t seed, uint64_t iteration)
 {
-    struct fuzz fuzz = {.name = name, .seed = 1, .start_ns = clock_now_ns()};
-    uint64_t seconds = 2;
-    for (int i = 1; i < argc; i += 2) {
-        uint64_t value;
-        struct err err;
-        if (i + 1 == argc || units_parse_unsigned(argv[i + 1], 0, UINT64_MAX / 2, &value, &err) != 0) {
-            fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--iteration I]\n", argv[0]);
-            exit(2);
-        }
-        if (strcmp(argv[i], "--seconds") == 0 && value < 1000000000) {
-            seconds = value;
-        } else if (strcmp(argv[i], "--seed") == 0) {
-            fuzz.seed = value;
-        } else if (strcmp(argv[i], "--iteration") == 0) {
-            fuzz.only_iteration = value;
-            fuzz.only_one = true;
-        } else {
-            fprintf(stderr, "%s: found '%s', allowed are --seconds, --seed and --iteration\n", argv[0], argv[i]);
-            exit(2);
-        }
-    }
-    fuzz.deadline_ns = fuzz.start_ns + (int64_t)seconds * NS_PER_S;
-    return fuzz;
+    return rng_stream(seed, (uint32_t)iteration, (uint32_t)(iteration >> 32), RNG_ORDER);
 }
 
-/* Starts the next iteration; false when the time is over. The first thousand always run, so that a slow host tests something
- * too. */
-static inline bool fuzz_next(struct fuzz *fuzz)
+/* ---- draws ---- */
+
+static inline uint32_t fuzz_draw(struct fuzz *fuzz, size_t bytes)
 {
-    if (fuzz->only_one ? fuzz->done == 1 : fuzz->done >= 1000 && fuzz->done % 16 == 0 && clock_now_ns() >= fuzz->deadline_ns)
-        return false;
-    fuzz->iteration = fuzz->only_one ? fuzz->only_iteration : fuzz->done;
-    fuzz->rng = rng_stream(fuzz->seed, (uint32_t)fuzz->iteration, (uint32_t)(fuzz->iteration >> 32), RNG_ORDER);
-    fuzz->done++;
-    return true;
+    uint32_t value = 0;
+    for (size_t i = 0; i < bytes && fuzz->draws_left > 0; i++, fuzz->draws_left--)
+        value |= (uint32_t)*fuzz->draws++ << (8 * i);
+    return value;
 }
 
-static inline int fuzz_end(const struct fuzz *fuzz)
+static inline uint32_t fuzz_u32(struct fuzz *fuzz)
 {
-    printf("fuzz %s: seed %" PRIu64 ", %" PRIu64 " inputs, %" PRIu64 " accepted, no failure\n", fuzz->name, fuzz->seed, fuzz->done,
-           fuzz->accepted);
-    return 0;
+    return fuzz->draws_left ? fuzz_draw(fuzz, 4) : rng_u32(&fuzz->rng);
 }
 
+static inline uint64_t fuzz_u64(struct fuzz *fuzz)
+{
+    if (!fuzz->draws_left)
+        return rng_u64(&fuzz->rng);
+    uint64_t low = fuzz_draw(fuzz, 4);
+    return low | (uint64_t)fuzz_draw(fuzz, 4) << 32;
+}
+
+/* Below the bound; 0 where the bound is 0. Of libFuzzer's draws as few bytes as will do: then its mutations mean something. */
 static inline size_t fuzz_below(struct fuzz *fuzz, size_t bound)
 {
+    if (bound && fuzz->draws_left)
+        return fuzz_draw(fuzz, bound <= 256 ? 1 : bound <= 65536 ? 2 : 4) % bound;
     return bound ? rng_below(&fuzz->rng, (uint32_t)bound) : 0;
 }
 
@@ -137,7 +143,7 @@ static inline size_t fuzz_mutate_once(struct fuzz *fuzz, uint8_t *bytes, size_t 
         return length;
     case 1: /* another byte */
         if (length)
-            bytes[at] = (uint8_t)(fuzz_below(fuzz, 2) ? value : rng_u32(&fuzz->rng));
+            bytes[at] = (uint8_t)(fuzz_below(fuzz, 2) ? value : fuzz_u32(fuzz));
         return length;
     case 2: /* another word */
         for (size_t i = 0; i < 4 && at + i < length; i++)
@@ -158,7 +164,7 @@ static inline size_t fuzz_mutate_once(struct fuzz *fuzz, uint8_t *bytes, size_t 
             count = capacity - length;
         memmove(bytes + at + count, bytes + at, length - at);
         for (size_t i = 0; i < count; i++)
-            bytes[at + i] = (uint8_t)rng_u32(&fuzz->rng);
+            bytes[at + i] = (uint8_t)fuzz_u32(fuzz);
         return length + count;
     default: { /* copy a range over another */
         size_t from = fuzz_below(fuzz, length);
@@ -170,13 +176,44 @@ static inline size_t fuzz_mutate_once(struct fuzz *fuzz, uint8_t *bytes, size_t 
     }
 }
 
-/* Mutates a valid input up to eight times; one input in eight stays as it is. Returns the new length, at most `capacity`. */
+/* Writes a seed for libFuzzer: the first valid input of this iteration. */
+static inline void fuzz_keep(struct fuzz *fuzz, const uint8_t *bytes, size_t length)
+{
+    const uint8_t head[FUZZ_HEAD_BYTES] = {1, (uint8_t)fuzz->iteration, (uint8_t)(fuzz->iteration >> 8),
+                                           (uint8_t)(fuzz->iteration >> 16), (uint8_t)(fuzz->iteration >> 24)};
+    char path[512];
+    snprintf(path, sizeof(path), "%s/made-%" PRIu64, fuzz->corpus, fuzz->iteration);
+    FILE *file = fopen(path, "wx"); /* of several inputs the first */
+    if (!file)
+        return;
+    fwrite(head, 1, sizeof(head), file);
+    fwrite(bytes, 1, length, file);
+    fclose(file);
+}
+
+/* Mutates a valid input up to eight times; one input in eight stays as it is. Or puts libFuzzer's bytes in its place. Returns the
+ * new length, at most `capacity`. */
 static inline size_t fuzz_mutate(struct fuzz *fuzz, uint8_t *bytes, size_t length, size_t capacity)
 {
     static const uint8_t times[8] = {0, 1, 1, 1, 2, 2, 4, 8};
+    if (fuzz->corpus)
+        fuzz_keep(fuzz, bytes, length);
+    if (fuzz->bytes) {
+        const size_t taken = fuzz->bytes_left < capacity ? fuzz->bytes_left : capacity;
+        memcpy(bytes, fuzz->bytes, taken);
+        fuzz->bytes_left -= taken;
+        fuzz->bytes = fuzz->bytes_left ? fuzz->bytes + taken : NULL;
+        return taken;
+    }
     for (unsigned i = times[fuzz_below(fuzz, 8)]; i > 0; i--)
         length = fuzz_mutate_once(fuzz, bytes, length, capacity);
     return length;
 }
+
+#ifdef FUZZ_BY_LIBFUZZER
+#include "tests/fuzz/fuzz_guided.h"
+#else
+#include "tests/fuzz/fuzz_alone.h"
+#endif
 
 #endif

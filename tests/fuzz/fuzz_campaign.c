@@ -70,25 +70,23 @@ static void check_plan(struct fuzz *fuzz, const struct plan *plan, struct arena 
     }
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("campaign", argc, argv);
     static char input[INPUT_MAX];
-    while (fuzz_next(&fuzz)) {
-        cleanup(arena_cleanup) struct arena *arena = arena_new();
-        const char *text = valid[fuzz_below(&fuzz, sizeof(valid) / sizeof(valid[0]))];
-        size_t length = strlen(text);
-        memcpy(input, text, length);
-        length = fuzz_mutate(&fuzz, (uint8_t *)input, length, sizeof(input));
-        struct plan plan = {.cell_count = -7};
-        struct err err = {0};
-        if (campaign_parse("fuzz.yaml", input, length, arena, &plan, &err) < 0) {
-            check_sentence(&fuzz, &err);
-            FUZZ_CHECK(&fuzz, plan.cell_count == -7);
-            continue;
-        }
-        check_plan(&fuzz, &plan, arena);
-        fuzz.accepted++;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const char *text = valid[fuzz_below(fuzz, sizeof(valid) / sizeof(valid[0]))];
+    size_t length = strlen(text);
+    memcpy(input, text, length);
+    length = fuzz_mutate(fuzz, (uint8_t *)input, length, sizeof(input));
+    struct plan plan = {.cell_count = -7};
+    struct err err = {0};
+    if (campaign_parse("fuzz.yaml", input, length, arena, &plan, &err) < 0) {
+        check_sentence(fuzz, &err);
+        FUZZ_CHECK(fuzz, plan.cell_count == -7);
+        return;
     }
-    return fuzz_end(&fuzz);
+    check_plan(fuzz, &plan, arena);
+    fuzz->accepted++;
 }
+
+FUZZ_MAIN("campaign")

@@ -31,34 +31,32 @@ static size_t make_message(struct fuzz *fuzz, struct compression *compression, s
     return compression->compressor->encoded_bytes(compression, *count);
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("compressor", argc, argv);
     static uint8_t bytes[BYTES_MOST], before[BYTES_MOST];
-    while (fuzz_next(&fuzz)) {
-        struct compression compression;
-        size_t count, whole = make_message(&fuzz, &compression, &count, bytes);
-        memcpy(before, bytes, whole);
-        size_t length = fuzz_mutate(&fuzz, bytes, whole, sizeof(bytes));
-        const bool same = length == whole && memcmp(bytes, before, whole) == 0;
-        /* copies of exactly these sizes: reading or writing past an end would be seen by an address sanitizer */
-        cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
-        cleanup(free_pointer) float *sum = malloc(count * sizeof(float));
-        FUZZ_CHECK(&fuzz, exact && sum);
-        memcpy(exact, bytes, length);
-        struct err err = {0};
-        int status = compression.compressor->check(&compression, count, exact, length, &err);
-        FUZZ_CHECK(&fuzz, status == 0 || (status == -ERR_TRIAL && err.text[0] && !same));
-        if (status < 0)
-            continue;
-        fuzz.accepted++;
-        FUZZ_CHECK(&fuzz, length == whole);
-        compression.compressor->decode(&compression, count, exact, true, sum);
-        size_t others = 0;
-        for (size_t i = 0; i < count; i++)
-            others += sum[i] != 0;
-        FUZZ_CHECK(&fuzz, compression.compressor != &compressor_top_k || others <= whole / 8);
-        compression.compressor->decode(&compression, count, exact, false, sum);
-    }
-    return fuzz_end(&fuzz);
+    struct compression compression;
+    size_t count, whole = make_message(fuzz, &compression, &count, bytes);
+    memcpy(before, bytes, whole);
+    size_t length = fuzz_mutate(fuzz, bytes, whole, sizeof(bytes));
+    const bool same = length == whole && memcmp(bytes, before, whole) == 0;
+    /* copies of exactly these sizes: reading or writing past an end would be seen by an address sanitizer */
+    cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
+    cleanup(free_pointer) float *sum = malloc(count * sizeof(float));
+    FUZZ_CHECK(fuzz, exact && sum);
+    memcpy(exact, bytes, length);
+    struct err err = {0};
+    int status = compression.compressor->check(&compression, count, exact, length, &err);
+    FUZZ_CHECK(fuzz, status == 0 || (status == -ERR_TRIAL && err.text[0] && !same));
+    if (status < 0)
+        return;
+    fuzz->accepted++;
+    FUZZ_CHECK(fuzz, length == whole);
+    compression.compressor->decode(&compression, count, exact, true, sum);
+    size_t others = 0;
+    for (size_t i = 0; i < count; i++)
+        others += sum[i] != 0;
+    FUZZ_CHECK(fuzz, compression.compressor != &compressor_top_k || others <= whole / 8);
+    compression.compressor->decode(&compression, count, exact, false, sum);
 }
+
+FUZZ_MAIN("compressor")

@@ -20,7 +20,7 @@ static void make_struct(struct fuzz *fuzz, struct arena *arena, const struct wir
         const struct wire_field *field = &table->fields[f];
         char *member = object + field->offset;
         uint32_t count = (uint32_t)fuzz_below(fuzz, LIST_MAX), small = (uint32_t)fuzz_below(fuzz, 8);
-        uint64_t wide = rng_u64(&fuzz->rng);
+        uint64_t wide = fuzz_u64(fuzz);
         char *list = NULL;
         switch (field->type) {
         case WIRE_U32:
@@ -137,28 +137,26 @@ static bool read_stream(struct fuzz *fuzz, const uint8_t *bytes, size_t length, 
     return true;
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("control", argc, argv);
     static uint8_t damaged[BYTES_MAX];
-    while (fuzz_next(&fuzz)) {
-        cleanup(arena_cleanup) struct arena *arena = arena_new();
-        cleanup(text_free) struct text stream = {0};
-        bool from_agent = fuzz_below(&fuzz, 2);
-        for (size_t i = 1 + fuzz_below(&fuzz, OPERATIONS_MAX); i > 0; i--)
-            add_operation(&fuzz, arena, from_agent, &stream);
-        FUZZ_CHECK(&fuzz, stream.length <= sizeof(damaged) / 2);
-        memcpy(damaged, stream.bytes, stream.length);
-        size_t length = fuzz_mutate(&fuzz, damaged, stream.length, sizeof(damaged));
-        bool unchanged = length == stream.length && memcmp(damaged, stream.bytes, length) == 0;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    cleanup(text_free) struct text stream = {0};
+    bool from_agent = fuzz_below(fuzz, 2);
+    for (size_t i = 1 + fuzz_below(fuzz, OPERATIONS_MAX); i > 0; i--)
+        add_operation(fuzz, arena, from_agent, &stream);
+    FUZZ_CHECK(fuzz, stream.length <= sizeof(damaged) / 2);
+    memcpy(damaged, stream.bytes, stream.length);
+    size_t length = fuzz_mutate(fuzz, damaged, stream.length, sizeof(damaged));
+    bool unchanged = length == stream.length && memcmp(damaged, stream.bytes, length) == 0;
 
-        cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1); /* so that a sanitizer sees its end */
-        FUZZ_CHECK(&fuzz, exact);
-        memcpy(exact, damaged, length);
-        bool taken = read_stream(&fuzz, exact, length, from_agent);
-        FUZZ_CHECK(&fuzz, taken || !unchanged);
-        FUZZ_CHECK(&fuzz, !read_stream(&fuzz, (const uint8_t *)stream.bytes, stream.length, !from_agent)); /* the other end's */
-        fuzz.accepted += taken;
-    }
-    return fuzz_end(&fuzz);
+    cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1); /* so that a sanitizer sees its end */
+    FUZZ_CHECK(fuzz, exact);
+    memcpy(exact, damaged, length);
+    bool taken = read_stream(fuzz, exact, length, from_agent);
+    FUZZ_CHECK(fuzz, taken || !unchanged);
+    FUZZ_CHECK(fuzz, !read_stream(fuzz, (const uint8_t *)stream.bytes, stream.length, !from_agent)); /* the other end's */
+    fuzz->accepted += taken;
 }
+
+FUZZ_MAIN("control")

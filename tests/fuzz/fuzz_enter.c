@@ -28,41 +28,39 @@ static const char *walk(struct fuzz *fuzz, const char *at, char *const *words, u
     return at;
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("enter", argc, argv);
     static uint8_t bytes[BYTES_MAX];
-    while (fuzz_next(&fuzz)) {
-        struct enter_header header = {.magic = ENTER_MAGIC,
-                                      .version = ENTER_VERSION,
-                                      .argument_count = 1 + (uint32_t)fuzz_below(&fuzz, WORDS_MAX),
-                                      .environment_count = (uint32_t)fuzz_below(&fuzz, WORDS_MAX)};
-        size_t length = add_word(&fuzz, bytes, 0, "");
-        length = add_word(&fuzz, bytes, length, "/");
-        for (uint32_t i = 0; i < header.argument_count + header.environment_count; i++)
-            length = add_word(&fuzz, bytes, length, "");
-        length = fuzz_mutate(&fuzz, bytes, length, sizeof(bytes));
-        if (fuzz_below(&fuzz, 8) == 0)
-            header.argument_count = rng_u32(&fuzz.rng);
-        if (fuzz_below(&fuzz, 8) == 0)
-            header.environment_count = rng_u32(&fuzz.rng);
-        cleanup(arena_cleanup) struct arena *arena = arena_new();
-        /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
-        cleanup(free_pointer) char *exact = malloc(length ? length : 1);
-        FUZZ_CHECK(&fuzz, exact);
-        memcpy(exact, bytes, length);
-        struct enter_words words;
-        struct err err = {0};
-        int code = enter_parse(&header, exact, length, arena, &words, &err);
-        FUZZ_CHECK(&fuzz, code == 0 || (code == -ERR_USAGE && err.text[0]));
-        if (code < 0)
-            continue;
-        fuzz.accepted++;
-        FUZZ_CHECK(&fuzz, words.node == exact && words.directory == exact + strlen(exact) + 1 && words.directory[0] == '/');
-        const char *at = words.directory + strlen(words.directory) + 1;
-        at = walk(&fuzz, at, words.arguments, header.argument_count);
-        at = walk(&fuzz, at, words.environment, header.environment_count);
-        FUZZ_CHECK(&fuzz, at == exact + length);
-    }
-    return fuzz_end(&fuzz);
+    struct enter_header header = {.magic = ENTER_MAGIC,
+                                  .version = ENTER_VERSION,
+                                  .argument_count = 1 + (uint32_t)fuzz_below(fuzz, WORDS_MAX),
+                                  .environment_count = (uint32_t)fuzz_below(fuzz, WORDS_MAX)};
+    size_t length = add_word(fuzz, bytes, 0, "");
+    length = add_word(fuzz, bytes, length, "/");
+    for (uint32_t i = 0; i < header.argument_count + header.environment_count; i++)
+        length = add_word(fuzz, bytes, length, "");
+    length = fuzz_mutate(fuzz, bytes, length, sizeof(bytes));
+    if (fuzz_below(fuzz, 8) == 0)
+        header.argument_count = fuzz_u32(fuzz);
+    if (fuzz_below(fuzz, 8) == 0)
+        header.environment_count = fuzz_u32(fuzz);
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
+    cleanup(free_pointer) char *exact = malloc(length ? length : 1);
+    FUZZ_CHECK(fuzz, exact);
+    memcpy(exact, bytes, length);
+    struct enter_words words;
+    struct err err = {0};
+    int code = enter_parse(&header, exact, length, arena, &words, &err);
+    FUZZ_CHECK(fuzz, code == 0 || (code == -ERR_USAGE && err.text[0]));
+    if (code < 0)
+        return;
+    fuzz->accepted++;
+    FUZZ_CHECK(fuzz, words.node == exact && words.directory == exact + strlen(exact) + 1 && words.directory[0] == '/');
+    const char *at = words.directory + strlen(words.directory) + 1;
+    at = walk(fuzz, at, words.arguments, header.argument_count);
+    at = walk(fuzz, at, words.environment, header.environment_count);
+    FUZZ_CHECK(fuzz, at == exact + length);
 }
+
+FUZZ_MAIN("enter")

@@ -13,14 +13,14 @@ static size_t make_stream(struct fuzz *fuzz, uint8_t stream[STREAM_MAX], size_t 
     *frame_count = fuzz_below(fuzz, 6);
     for (size_t i = 0; i < *frame_count; i++) {
         size_t body = fuzz_below(fuzz, 4) ? fuzz_below(fuzz, 40) : fuzz_below(fuzz, 1000);
-        uint32_t name = rng_u32(&fuzz->rng);
+        uint32_t name = fuzz_u32(fuzz);
         const uint8_t header[FRAME_HEADER_BYTES] = {
             (uint8_t)body,         (uint8_t)(body >> 8), 0, 0, (uint8_t)name, (uint8_t)(name >> 8),
             (uint8_t)(name >> 16), (uint8_t)(name >> 24)};
         memcpy(stream + length, header, sizeof(header));
         length += sizeof(header);
         for (size_t j = 0; j < body; j++)
-            stream[length++] = (uint8_t)rng_u32(&fuzz->rng);
+            stream[length++] = (uint8_t)fuzz_u32(fuzz);
     }
     return length;
 }
@@ -43,45 +43,43 @@ static size_t expect(const uint8_t *stream, size_t length, size_t starts[FRAMES_
     return count;
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("frame", argc, argv);
     static uint8_t stream[STREAM_MAX];
     static size_t starts[FRAMES_MAX];
-    while (fuzz_next(&fuzz)) {
-        size_t made, length = make_stream(&fuzz, stream, &made), whole_length = length;
-        length = fuzz_mutate(&fuzz, stream, length, sizeof(stream));
-        bool refused;
-        size_t expected = expect(stream, length, starts, &refused);
-        cleanup(frame_reader_free) struct frame_reader reader = {0};
-        size_t found = 0, fed = 0;
-        int status = 0;
-        while (fed < length && status >= 0) {
-            size_t piece = 1 + fuzz_below(&fuzz, fuzz_below(&fuzz, 2) ? 12 : 2000);
-            if (piece > length - fed)
-                piece = length - fed;
-            /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
-            cleanup(free_pointer) uint8_t *exact = malloc(piece);
-            FUZZ_CHECK(&fuzz, exact);
-            memcpy(exact, stream + fed, piece);
-            FUZZ_CHECK(&fuzz, frame_reader_feed(&reader, exact, piece, NULL) == 0);
-            fed += piece;
-            struct frame frame;
-            struct err err = {0};
-            while ((status = frame_reader_next(&reader, &frame, &err)) == 1) {
-                FUZZ_CHECK(&fuzz, found < expected);
-                const uint8_t *header = stream + starts[found++];
-                FUZZ_CHECK(&fuzz, frame.operation == (header[4] | header[5] << 8));
-                FUZZ_CHECK(&fuzz, frame.version == (header[6] | header[7] << 8));
-                FUZZ_CHECK(&fuzz, header + FRAME_HEADER_BYTES + frame.length <= stream + fed);
-                FUZZ_CHECK(&fuzz, frame.length == 0 || memcmp(frame.body, header + FRAME_HEADER_BYTES, frame.length) == 0);
-            }
-            FUZZ_CHECK(&fuzz, status == 0 || (status == -ERR_TRIAL && err.text[0]));
+    size_t made, length = make_stream(fuzz, stream, &made), whole_length = length;
+    length = fuzz_mutate(fuzz, stream, length, sizeof(stream));
+    bool refused;
+    size_t expected = expect(stream, length, starts, &refused);
+    cleanup(frame_reader_free) struct frame_reader reader = {0};
+    size_t found = 0, fed = 0;
+    int status = 0;
+    while (fed < length && status >= 0) {
+        size_t piece = 1 + fuzz_below(fuzz, fuzz_below(fuzz, 2) ? 12 : 2000);
+        if (piece > length - fed)
+            piece = length - fed;
+        /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
+        cleanup(free_pointer) uint8_t *exact = malloc(piece);
+        FUZZ_CHECK(fuzz, exact);
+        memcpy(exact, stream + fed, piece);
+        FUZZ_CHECK(fuzz, frame_reader_feed(&reader, exact, piece, NULL) == 0);
+        fed += piece;
+        struct frame frame;
+        struct err err = {0};
+        while ((status = frame_reader_next(&reader, &frame, &err)) == 1) {
+            FUZZ_CHECK(fuzz, found < expected);
+            const uint8_t *header = stream + starts[found++];
+            FUZZ_CHECK(fuzz, frame.operation == (header[4] | header[5] << 8));
+            FUZZ_CHECK(fuzz, frame.version == (header[6] | header[7] << 8));
+            FUZZ_CHECK(fuzz, header + FRAME_HEADER_BYTES + frame.length <= stream + fed);
+            FUZZ_CHECK(fuzz, frame.length == 0 || memcmp(frame.body, header + FRAME_HEADER_BYTES, frame.length) == 0);
         }
-        FUZZ_CHECK(&fuzz, found == expected);
-        FUZZ_CHECK(&fuzz, (status < 0) == refused);
-        FUZZ_CHECK(&fuzz, reader.capacity <= 2 * (size_t)STREAM_MAX); /* bytes that came, not bytes that were claimed */
-        fuzz.accepted += length == whole_length && found == made;
+        FUZZ_CHECK(fuzz, status == 0 || (status == -ERR_TRIAL && err.text[0]));
     }
-    return fuzz_end(&fuzz);
+    FUZZ_CHECK(fuzz, found == expected);
+    FUZZ_CHECK(fuzz, (status < 0) == refused);
+    FUZZ_CHECK(fuzz, reader.capacity <= 2 * (size_t)STREAM_MAX); /* bytes that came, not bytes that were claimed */
+    fuzz->accepted += length == whole_length && found == made;
 }
+
+FUZZ_MAIN("frame")

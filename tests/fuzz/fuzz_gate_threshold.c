@@ -25,28 +25,26 @@ static size_t make_text(struct fuzz *fuzz, uint8_t bytes[TEXT_MAX])
                             rights[fuzz_below(fuzz, 10)]);
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("gate_threshold", argc, argv);
     static uint8_t bytes[TEXT_MAX];
-    while (fuzz_next(&fuzz)) {
-        size_t length = make_text(&fuzz, bytes);
-        length = fuzz_mutate(&fuzz, bytes, length, sizeof(bytes) - 1);
-        cleanup(arena_cleanup) struct arena *arena = arena_new();
-        const char *text = arena_strndup(arena, (const char *)bytes, length);
-        struct gate_threshold threshold = {.form = GATE_FORM_COUNT, .alpha = 0.25};
-        struct err err = {0};
-        int result = gate_threshold_parse(text, metrics, METRICS, arena, &threshold, &err);
-        FUZZ_CHECK(&fuzz, result == 0 || (result == -ERR_USAGE && err.text[0]));
-        FUZZ_CHECK(&fuzz, threshold.alpha == 0.25 && (result == 0 || (threshold.form == GATE_FORM_COUNT && !threshold.metric)));
-        if (result == 0) {
-            bool worse_is_more = threshold.lower;
-            FUZZ_CHECK(&fuzz, threshold.form < GATE_FORM_COUNT && isfinite(threshold.number) && threshold.text && threshold.metric);
-            FUZZ_CHECK(&fuzz, threshold.form != GATE_RATIO ||
-                                  (threshold.number >= (worse_is_more ? 1 : 0.1) && threshold.number <= (worse_is_more ? 10 : 1)));
-            FUZZ_CHECK(&fuzz, threshold.form != GATE_DIFFERENCE || threshold.number >= 0);
-        }
-        fuzz.accepted += result == 0;
+    size_t length = make_text(fuzz, bytes);
+    length = fuzz_mutate(fuzz, bytes, length, sizeof(bytes) - 1);
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    const char *text = arena_strndup(arena, (const char *)bytes, length);
+    struct gate_threshold threshold = {.form = GATE_FORM_COUNT, .alpha = 0.25};
+    struct err err = {0};
+    int result = gate_threshold_parse(text, metrics, METRICS, arena, &threshold, &err);
+    FUZZ_CHECK(fuzz, result == 0 || (result == -ERR_USAGE && err.text[0]));
+    FUZZ_CHECK(fuzz, threshold.alpha == 0.25 && (result == 0 || (threshold.form == GATE_FORM_COUNT && !threshold.metric)));
+    if (result == 0) {
+        bool worse_is_more = threshold.lower;
+        FUZZ_CHECK(fuzz, threshold.form < GATE_FORM_COUNT && isfinite(threshold.number) && threshold.text && threshold.metric);
+        FUZZ_CHECK(fuzz, threshold.form != GATE_RATIO ||
+                             (threshold.number >= (worse_is_more ? 1 : 0.1) && threshold.number <= (worse_is_more ? 10 : 1)));
+        FUZZ_CHECK(fuzz, threshold.form != GATE_DIFFERENCE || threshold.number >= 0);
     }
-    return fuzz_end(&fuzz);
+    fuzz->accepted += result == 0;
 }
+
+FUZZ_MAIN("gate_threshold")

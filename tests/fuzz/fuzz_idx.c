@@ -18,7 +18,7 @@ static size_t make_file(struct fuzz *fuzz, uint8_t bytes[FILE_MAX])
         values *= bytes[4 + 4 * i + 3];
     }
     for (size_t i = 0; i < values; i++)
-        bytes[length++] = (uint8_t)rng_u32(&fuzz->rng);
+        bytes[length++] = (uint8_t)fuzz_u32(fuzz);
     return length;
 }
 
@@ -40,31 +40,29 @@ static size_t expect_values(const uint8_t *bytes, size_t length)
     return product == length - header ? product : 0;
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("idx", argc, argv);
     static uint8_t bytes[FILE_MAX];
-    while (fuzz_next(&fuzz)) {
-        size_t length = make_file(&fuzz, bytes);
-        length = fuzz_mutate(&fuzz, bytes, length, sizeof(bytes));
-        /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
-        cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
-        FUZZ_CHECK(&fuzz, exact);
-        memcpy(exact, bytes, length);
-        struct idx idx = {.value_count = 77}, header = idx;
-        struct err err = {0};
-        size_t expected = expect_values(bytes, length);
-        int status = idx_parse(exact, length, &idx, &err), header_status = idx_parse_header(exact, length, &header, NULL);
-        FUZZ_CHECK(&fuzz, (status == 0) == (expected > 0));
-        if (status == 0) {
-            FUZZ_CHECK(&fuzz, idx.value_count == expected && idx.values + idx.value_count == exact + length);
-            FUZZ_CHECK(&fuzz, header_status == (int)(length - expected) && header.value_count == expected && !header.values);
-        } else {
-            FUZZ_CHECK(&fuzz, status == -ERR_USAGE && err.text[0]);
-            FUZZ_CHECK(&fuzz, idx.value_count == 77 && !idx.values);
-        }
-        FUZZ_CHECK(&fuzz, header_status > 0 ? header_status <= IDX_HEADER_MAX && (size_t)header_status <= length : !header.values);
-        fuzz.accepted += status == 0;
+    size_t length = make_file(fuzz, bytes);
+    length = fuzz_mutate(fuzz, bytes, length, sizeof(bytes));
+    /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
+    cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
+    FUZZ_CHECK(fuzz, exact);
+    memcpy(exact, bytes, length);
+    struct idx idx = {.value_count = 77}, header = idx;
+    struct err err = {0};
+    size_t expected = expect_values(bytes, length);
+    int status = idx_parse(exact, length, &idx, &err), header_status = idx_parse_header(exact, length, &header, NULL);
+    FUZZ_CHECK(fuzz, (status == 0) == (expected > 0));
+    if (status == 0) {
+        FUZZ_CHECK(fuzz, idx.value_count == expected && idx.values + idx.value_count == exact + length);
+        FUZZ_CHECK(fuzz, header_status == (int)(length - expected) && header.value_count == expected && !header.values);
+    } else {
+        FUZZ_CHECK(fuzz, status == -ERR_USAGE && err.text[0]);
+        FUZZ_CHECK(fuzz, idx.value_count == 77 && !idx.values);
     }
-    return fuzz_end(&fuzz);
+    FUZZ_CHECK(fuzz, header_status > 0 ? header_status <= IDX_HEADER_MAX && (size_t)header_status <= length : !header.values);
+    fuzz->accepted += status == 0;
 }
+
+FUZZ_MAIN("idx")

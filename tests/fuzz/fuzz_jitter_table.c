@@ -44,32 +44,30 @@ static int expect(char *text, int64_t *sum)
     return count;
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("jitter_table", argc, argv);
     static uint8_t bytes[FILE_MAX];
     static int16_t entries[IMPAIRMENT_TABLE_MOST];
-    while (fuzz_next(&fuzz)) {
-        size_t length = make_file(&fuzz, bytes);
-        length = fuzz_mutate(&fuzz, bytes, length, sizeof(bytes));
-        cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1); /* reading past its end would be seen */
-        cleanup(free_pointer) char *text = malloc(length + 1);
-        FUZZ_CHECK(&fuzz, exact && text);
-        memcpy(exact, bytes, length);
-        memcpy(text, bytes, length);
-        text[length] = '\0';
-        struct err err = {0};
-        int64_t sum = 0, expected_sum;
-        int count = impairment_table_parse((const char *)exact, length, entries, &err);
-        FUZZ_CHECK(&fuzz, count > 0 || (count == -ERR_USAGE && err.text[0]));
-        for (int i = 0; i < count; i++)
-            sum += entries[i];
-        if (!memchr(bytes, '\0', length)) { /* the library's strings end there */
-            int expected = expect(text, &expected_sum);
-            FUZZ_CHECK(&fuzz, expected == (count > 0 ? count : 0));
-            FUZZ_CHECK(&fuzz, count <= 0 || sum == expected_sum);
-        }
-        fuzz.accepted += count > 0;
+    size_t length = make_file(fuzz, bytes);
+    length = fuzz_mutate(fuzz, bytes, length, sizeof(bytes));
+    cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1); /* reading past its end would be seen */
+    cleanup(free_pointer) char *text = malloc(length + 1);
+    FUZZ_CHECK(fuzz, exact && text);
+    memcpy(exact, bytes, length);
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    struct err err = {0};
+    int64_t sum = 0, expected_sum;
+    int count = impairment_table_parse((const char *)exact, length, entries, &err);
+    FUZZ_CHECK(fuzz, count > 0 || (count == -ERR_USAGE && err.text[0]));
+    for (int i = 0; i < count; i++)
+        sum += entries[i];
+    if (!memchr(bytes, '\0', length)) { /* the library's strings end there */
+        int expected = expect(text, &expected_sum);
+        FUZZ_CHECK(fuzz, expected == (count > 0 ? count : 0));
+        FUZZ_CHECK(fuzz, count <= 0 || sum == expected_sum);
     }
-    return fuzz_end(&fuzz);
+    fuzz->accepted += count > 0;
 }
+
+FUZZ_MAIN("jitter_table")

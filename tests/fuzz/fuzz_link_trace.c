@@ -51,27 +51,25 @@ static void check_trace(struct fuzz *fuzz, const struct link_trace *trace, enum 
     }
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("link_trace", argc, argv);
     static char bytes[FILE_MAX];
-    while (fuzz_next(&fuzz)) {
-        cleanup(arena_cleanup) struct arena *arena = arena_new();
-        enum trace_format format = (enum trace_format)fuzz_below(&fuzz, TRACE_FORMAT_COUNT);
-        size_t length = format == TRACE_MAHIMAHI ? make_mahimahi(&fuzz, bytes) : make_csv(&fuzz, bytes);
-        length = fuzz_mutate(&fuzz, (uint8_t *)bytes, length, sizeof(bytes));
-        cleanup(free_pointer) char *exact = malloc(length ? length : 1); /* reading past its end would be seen */
-        FUZZ_CHECK(&fuzz, exact);
-        memcpy(exact, bytes, length);
-        struct link_trace trace = {.count = -7};
-        struct err err = {0};
-        if (link_trace_parse(format, "t", exact, length, arena, &trace, &err) < 0) {
-            fuzz_check_sentence(&fuzz, &err);
-            FUZZ_CHECK(&fuzz, trace.count == -7);
-            continue;
-        }
-        check_trace(&fuzz, &trace, format);
-        fuzz.accepted++;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    enum trace_format format = (enum trace_format)fuzz_below(fuzz, TRACE_FORMAT_COUNT);
+    size_t length = format == TRACE_MAHIMAHI ? make_mahimahi(fuzz, bytes) : make_csv(fuzz, bytes);
+    length = fuzz_mutate(fuzz, (uint8_t *)bytes, length, sizeof(bytes));
+    cleanup(free_pointer) char *exact = malloc(length ? length : 1); /* reading past its end would be seen */
+    FUZZ_CHECK(fuzz, exact);
+    memcpy(exact, bytes, length);
+    struct link_trace trace = {.count = -7};
+    struct err err = {0};
+    if (link_trace_parse(format, "t", exact, length, arena, &trace, &err) < 0) {
+        fuzz_check_sentence(fuzz, &err);
+        FUZZ_CHECK(fuzz, trace.count == -7);
+        return;
     }
-    return fuzz_end(&fuzz);
+    check_trace(fuzz, &trace, format);
+    fuzz->accepted++;
 }
+
+FUZZ_MAIN("link_trace")

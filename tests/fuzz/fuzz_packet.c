@@ -67,34 +67,32 @@ static void check_sums(struct fuzz *fuzz, const struct packet_ledger *ledger, ui
     FUZZ_CHECK(fuzz, captured == sent);
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("packet", argc, argv);
-    while (fuzz_next(&fuzz)) {
-        unsigned mtu = (unsigned)(576 + fuzz_below(&fuzz, 9000 - 576));
-        struct packet_ledger *ledger = packet_ledger_new(DIRECTIONS_HERE, FLOWS, mtu);
-        FUZZ_CHECK(&fuzz, ledger);
-        uint64_t sent = 0;
-        int64_t now_ns = 0;
-        for (int i = 0; i < RENEW; i++) {
-            uint8_t bytes[PACKET_HEADERS_MOST];
-            size_t captured, length = make_frame(&fuzz, bytes, &captured);
-            /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
-            cleanup(free_pointer) uint8_t *exact = malloc(captured ? captured : 1);
-            FUZZ_CHECK(&fuzz, exact);
-            memcpy(exact, bytes, captured);
-            check_packet(&fuzz, exact, captured, length, mtu);
-            int direction = (int)fuzz_below(&fuzz, DIRECTIONS_HERE);
-            now_ns += (int64_t)fuzz_below(&fuzz, 1000) - 100; /* clocks are set back, too */
-            if (fuzz_below(&fuzz, 3) == 0) {
-                packet_ledger_returned(ledger, direction, exact, captured, length, now_ns);
-            } else {
-                packet_ledger_sent(ledger, direction, exact, captured, length, now_ns);
-                sent++;
-            }
+    unsigned mtu = (unsigned)(576 + fuzz_below(fuzz, 9000 - 576));
+    struct packet_ledger *ledger = packet_ledger_new(DIRECTIONS_HERE, FLOWS, mtu);
+    FUZZ_CHECK(fuzz, ledger);
+    uint64_t sent = 0;
+    int64_t now_ns = 0;
+    for (int i = 0; i < RENEW; i++) {
+        uint8_t bytes[PACKET_HEADERS_MOST];
+        size_t captured, length = make_frame(fuzz, bytes, &captured);
+        /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */
+        cleanup(free_pointer) uint8_t *exact = malloc(captured ? captured : 1);
+        FUZZ_CHECK(fuzz, exact);
+        memcpy(exact, bytes, captured);
+        check_packet(fuzz, exact, captured, length, mtu);
+        int direction = (int)fuzz_below(fuzz, DIRECTIONS_HERE);
+        now_ns += (int64_t)fuzz_below(fuzz, 1000) - 100; /* clocks are set back, too */
+        if (fuzz_below(fuzz, 3) == 0) {
+            packet_ledger_returned(ledger, direction, exact, captured, length, now_ns);
+        } else {
+            packet_ledger_sent(ledger, direction, exact, captured, length, now_ns);
+            sent++;
         }
-        check_sums(&fuzz, ledger, sent);
-        packet_ledger_free(ledger);
     }
-    return fuzz_end(&fuzz);
+    check_sums(fuzz, ledger, sent);
+    packet_ledger_free(ledger);
 }
+
+FUZZ_MAIN("packet")

@@ -67,23 +67,21 @@ static int feed_in_pieces(struct fuzz *fuzz, struct program_report *report, cons
     return result;
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("program_report", argc, argv);
     static uint8_t bytes[TEXT_MAX];
-    while (fuzz_next(&fuzz)) {
-        size_t length = make_text(&fuzz, bytes);
-        length = fuzz_mutate(&fuzz, bytes, length, sizeof(bytes));
-        cleanup(program_report_free) struct program_report whole = fresh, pieces = fresh;
-        struct err err = {0}, other = {0};
-        int result = program_report_feed(&whole, (const char *)bytes, length, NOW, &err);
-        FUZZ_CHECK(&fuzz, result == 0 || (result == -ERR_TRIAL && err.text[0]));
-        FUZZ_CHECK(&fuzz, feed_in_pieces(&fuzz, &pieces, bytes, length, &other) == result);
-        FUZZ_CHECK(&fuzz, strcmp(err.text, other.text) == 0);
-        FUZZ_CHECK(&fuzz, whole.round_count == pieces.round_count && whole.span_count == pieces.span_count);
-        check(&fuzz, &whole);
-        FUZZ_CHECK(&fuzz, program_report_finish(&whole, NULL) == 0 || result < 0 || (length > 0 && bytes[length - 1] != '\n'));
-        fuzz.accepted += result == 0;
-    }
-    return fuzz_end(&fuzz);
+    size_t length = make_text(fuzz, bytes);
+    length = fuzz_mutate(fuzz, bytes, length, sizeof(bytes));
+    cleanup(program_report_free) struct program_report whole = fresh, pieces = fresh;
+    struct err err = {0}, other = {0};
+    int result = program_report_feed(&whole, (const char *)bytes, length, NOW, &err);
+    FUZZ_CHECK(fuzz, result == 0 || (result == -ERR_TRIAL && err.text[0]));
+    FUZZ_CHECK(fuzz, feed_in_pieces(fuzz, &pieces, bytes, length, &other) == result);
+    FUZZ_CHECK(fuzz, strcmp(err.text, other.text) == 0);
+    FUZZ_CHECK(fuzz, whole.round_count == pieces.round_count && whole.span_count == pieces.span_count);
+    check(fuzz, &whole);
+    FUZZ_CHECK(fuzz, program_report_finish(&whole, NULL) == 0 || result < 0 || (length > 0 && bytes[length - 1] != '\n'));
+    fuzz->accepted += result == 0;
 }
+
+FUZZ_MAIN("program_report")

@@ -14,12 +14,12 @@ enum { PAYLOAD_MAX = 9000, STREAM_MAX = 64 << 10, ROOM = 16 };
 static void fuzz_headers(struct fuzz *fuzz)
 {
     uint8_t bytes[TRANSPORT_HEADER_BYTES], again[TRANSPORT_HEADER_BYTES];
-    struct transport_header header = {.message = {.channel = (uint16_t)rng_u32(&fuzz->rng),
-                                                  .kind = (uint16_t)rng_u32(&fuzz->rng),
-                                                  .index = rng_u32(&fuzz->rng),
-                                                  .step = rng_u64(&fuzz->rng),
-                                                  .argument = (int64_t)rng_u64(&fuzz->rng)},
-                                      .sequence = rng_u32(&fuzz->rng),
+    struct transport_header header = {.message = {.channel = (uint16_t)fuzz_u32(fuzz),
+                                                  .kind = (uint16_t)fuzz_u32(fuzz),
+                                                  .index = fuzz_u32(fuzz),
+                                                  .step = fuzz_u64(fuzz),
+                                                  .argument = (int64_t)fuzz_u64(fuzz)},
+                                      .sequence = fuzz_u32(fuzz),
                                       .length = fuzz_below(fuzz, PAYLOAD_MAX + 2)};
     struct transport_header untouched = {.length = 12345}, decoded = untouched;
     uint32_t sequence = header.sequence;
@@ -35,7 +35,7 @@ static void fuzz_headers(struct fuzz *fuzz)
         FUZZ_CHECK(fuzz, err.kind == ERR_TRIAL && err.text[0] && memcmp(&decoded, &untouched, sizeof(decoded)) == 0);
     }
     struct transport_hello hello = {
-        .node = rng_u32(&fuzz->rng), .cell = rng_u32(&fuzz->rng), .token = rng_u64(&fuzz->rng), .flags = fuzz_below(fuzz, 2)};
+        .node = fuzz_u32(fuzz), .cell = fuzz_u32(fuzz), .token = fuzz_u64(fuzz), .flags = fuzz_below(fuzz, 2)};
     transport_hello_encode(&hello, bytes);
     fuzz_mutate(fuzz, bytes, sizeof(bytes), sizeof(bytes));
     if (transport_hello_decode(bytes, &hello, &err) == 0) {
@@ -158,14 +158,12 @@ static void fuzz_stream(struct fuzz *fuzz)
     free_pointer(&owner.into);
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("transport", argc, argv);
-    while (fuzz_next(&fuzz)) {
-        if (fuzz.iteration % 16)
-            fuzz_headers(&fuzz);
-        else
-            fuzz_stream(&fuzz);
-    }
-    return fuzz_end(&fuzz);
+    if (fuzz->iteration % 16)
+        fuzz_headers(fuzz);
+    else
+        fuzz_stream(fuzz);
 }
+
+FUZZ_MAIN("transport")

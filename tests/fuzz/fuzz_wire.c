@@ -42,25 +42,25 @@ static const struct wire_table tree_table = WIRE_TABLE(tree, tree_fields);
 
 static void make_leaf(struct fuzz *fuzz, struct arena *arena, struct leaf *leaf)
 {
-    leaf->node = rng_u32(&fuzz->rng);
+    leaf->node = fuzz_u32(fuzz);
     size_t length = fuzz_below(fuzz, 12);
     char *name = arena_alloc(arena, length + 1);
     for (size_t i = 0; i < length; i++)
         name[i] = (char)(1 + fuzz_below(fuzz, 255));
     leaf->name = name;
-    leaf->at_ns = (int64_t)rng_u64(&fuzz->rng);
+    leaf->at_ns = (int64_t)fuzz_u64(fuzz);
 }
 
 static void make_tree(struct fuzz *fuzz, struct arena *arena, unsigned depth, struct tree *tree)
 {
-    uint64_t bits = rng_u64(&fuzz->rng); /* any double, not-a-numbers included */
+    uint64_t bits = fuzz_u64(fuzz); /* any double, not-a-numbers included */
     memcpy(&tree->value, &bits, sizeof(bits));
     make_leaf(fuzz, arena, &tree->leaf);
-    tree->seed = rng_u64(&fuzz->rng);
+    tree->seed = fuzz_u64(fuzz);
     tree->blob_bytes = (uint32_t)fuzz_below(fuzz, 20);
     tree->blob = arena_alloc(arena, tree->blob_bytes);
     for (uint32_t i = 0; i < tree->blob_bytes; i++)
-        tree->blob[i] = (uint8_t)rng_u32(&fuzz->rng);
+        tree->blob[i] = (uint8_t)fuzz_u32(fuzz);
     tree->leaf_count = (uint32_t)fuzz_below(fuzz, 4);
     tree->leaves = arena_new_array(arena, struct leaf, tree->leaf_count);
     for (uint32_t i = 0; i < tree->leaf_count; i++)
@@ -71,39 +71,37 @@ static void make_tree(struct fuzz *fuzz, struct arena *arena, unsigned depth, st
         make_tree(fuzz, arena, depth + 1, &tree->children[i]);
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("wire", argc, argv);
     static uint8_t damaged[BYTES_MAX];
-    while (fuzz_next(&fuzz)) {
-        cleanup(arena_cleanup) struct arena *arena = arena_new(), *decoded_arena = arena_new();
-        cleanup(text_free) struct text encoded = {0}, again = {0};
-        struct tree tree = {0}, decoded, before;
-        make_tree(&fuzz, arena, 0, &tree);
-        wire_encode(&tree_table, &tree, &encoded);
-        FUZZ_CHECK(&fuzz, encoded.length <= sizeof(damaged) / 2);
-        memcpy(damaged, encoded.bytes, encoded.length);
-        size_t length = fuzz_mutate(&fuzz, damaged, encoded.length, sizeof(damaged));
-        bool unchanged = length == encoded.length && memcmp(damaged, encoded.bytes, length) == 0;
+    cleanup(arena_cleanup) struct arena *arena = arena_new(), *decoded_arena = arena_new();
+    cleanup(text_free) struct text encoded = {0}, again = {0};
+    struct tree tree = {0}, decoded, before;
+    make_tree(fuzz, arena, 0, &tree);
+    wire_encode(&tree_table, &tree, &encoded);
+    FUZZ_CHECK(fuzz, encoded.length <= sizeof(damaged) / 2);
+    memcpy(damaged, encoded.bytes, encoded.length);
+    size_t length = fuzz_mutate(fuzz, damaged, encoded.length, sizeof(damaged));
+    bool unchanged = length == encoded.length && memcmp(damaged, encoded.bytes, length) == 0;
 
-        cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
-        FUZZ_CHECK(&fuzz, exact);
-        memcpy(exact, damaged, length);
-        memset(&decoded, 0x5a, sizeof(decoded));
-        memset(&before, 0x5a, sizeof(before));
-        struct err err = {0};
-        int status = wire_decode(&tree_table, exact, length, decoded_arena, &decoded, &err);
-        /* no struct here takes more than three times its bytes: claims alone take no memory */
-        FUZZ_CHECK(&fuzz, arena_bytes(decoded_arena) <= sizeof(struct tree) + 3 * length);
-        FUZZ_CHECK(&fuzz, status == 0 || !unchanged);
-        if (status == 0) {
-            wire_encode(&tree_table, &decoded, &again);
-            FUZZ_CHECK(&fuzz, again.length == length && memcmp(again.bytes, exact, length) == 0);
-            fuzz.accepted++;
-        } else {
-            FUZZ_CHECK(&fuzz, status == -ERR_TRIAL && err.kind == ERR_TRIAL && err.text[0]);
-            FUZZ_CHECK(&fuzz, memcmp(&decoded, &before, sizeof(before)) == 0);
-        }
+    cleanup(free_pointer) uint8_t *exact = malloc(length ? length : 1);
+    FUZZ_CHECK(fuzz, exact);
+    memcpy(exact, damaged, length);
+    memset(&decoded, 0x5a, sizeof(decoded));
+    memset(&before, 0x5a, sizeof(before));
+    struct err err = {0};
+    int status = wire_decode(&tree_table, exact, length, decoded_arena, &decoded, &err);
+    /* no struct here takes more than three times its bytes: claims alone take no memory */
+    FUZZ_CHECK(fuzz, arena_bytes(decoded_arena) <= sizeof(struct tree) + 3 * length);
+    FUZZ_CHECK(fuzz, status == 0 || !unchanged);
+    if (status == 0) {
+        wire_encode(&tree_table, &decoded, &again);
+        FUZZ_CHECK(fuzz, again.length == length && memcmp(again.bytes, exact, length) == 0);
+        fuzz->accepted++;
+    } else {
+        FUZZ_CHECK(fuzz, status == -ERR_TRIAL && err.kind == ERR_TRIAL && err.text[0]);
+        FUZZ_CHECK(fuzz, memcmp(&decoded, &before, sizeof(before)) == 0);
     }
-    return fuzz_end(&fuzz);
 }
+
+FUZZ_MAIN("wire")

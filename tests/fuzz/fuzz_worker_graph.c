@@ -32,23 +32,21 @@ static void check_graph(struct fuzz *fuzz, const struct worker_graph *graph)
     }
 }
 
-int main(int argc, char **argv)
+static void fuzz_one(struct fuzz *fuzz)
 {
-    struct fuzz fuzz = fuzz_begin("worker_graph", argc, argv);
     static char bytes[FILE_MAX];
-    while (fuzz_next(&fuzz)) {
-        cleanup(arena_cleanup) struct arena *arena = arena_new();
-        size_t length = make_edges(&fuzz, bytes);
-        length = fuzz_mutate(&fuzz, (uint8_t *)bytes, length, sizeof(bytes));
-        struct worker_graph graph = {.count = -7};
-        struct err err = {0};
-        if (worker_graph_parse("t", bytes, length, arena, &graph, &err) < 0) {
-            fuzz_check_sentence(&fuzz, &err);
-            FUZZ_CHECK(&fuzz, graph.count == -7);
-            continue;
-        }
-        check_graph(&fuzz, &graph);
-        fuzz.accepted++;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    size_t length = make_edges(fuzz, bytes);
+    length = fuzz_mutate(fuzz, (uint8_t *)bytes, length, sizeof(bytes));
+    struct worker_graph graph = {.count = -7};
+    struct err err = {0};
+    if (worker_graph_parse("t", bytes, length, arena, &graph, &err) < 0) {
+        fuzz_check_sentence(fuzz, &err);
+        FUZZ_CHECK(fuzz, graph.count == -7);
+        return;
     }
-    return fuzz_end(&fuzz);
+    check_graph(fuzz, &graph);
+    fuzz->accepted++;
 }
+
+FUZZ_MAIN("worker_graph")
