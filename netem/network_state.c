@@ -26,8 +26,10 @@ struct walk {
 /* The end that an index belongs to, or -1. */
 static int end_of_index(const struct walk *walk, int index, bool *ifb)
 {
+    if (index < network_end_index(0))
+        return -1;
     int link = (index - network_end_index(0)) / 4;
-    if (index < network_end_index(0) || link >= walk->network->topology->link_count)
+    if (link >= walk->network->topology->link_count)
         return -1;
     int end = ENDS * link + index % ENDS;
     *ifb = index == network_ifb_index(end);
