@@ -119,12 +119,15 @@ static int read_threshold(const struct rules_reading *reading, const struct yaml
 /* YYYY-MM-DD; the day counts to its end. */
 static int read_date(const struct reader *reader, const struct yaml_value *value, const char *key, struct gate_waiver *waiver)
 {
-    int year, month, day, length = 0;
+    int year, month, day;
     int status = campaign_need_scalar(reader, value, key);
     if (status < 0)
         return status;
     struct tm date = {0}, again;
-    if (sscanf(value->text, "%4d-%2d-%2d%n", &year, &month, &day, &length) == 3 && length == 10 && !value->text[10]) {
+    bool digits = strlen(value->text) == 10; /* sscanf() would take spaces and signs, too */
+    for (int i = 0; digits && i < 10; i++)
+        digits = i == 4 || i == 7 ? value->text[i] == '-' : value->text[i] >= '0' && value->text[i] <= '9';
+    if (digits && sscanf(value->text, "%4d-%2d-%2d", &year, &month, &day) == 3) {
         date = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
         again = date;
         time_t seconds = timegm(&again);
