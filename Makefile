@@ -22,8 +22,9 @@ OPTIMISE_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitiz
 WARNINGS_asan := -Wno-format-truncation -Wno-restrict
 WARNINGS_ubsan := $(WARNINGS_asan)
 WARNINGS_tsan := $(WARNINGS_asan)
-# clang finds members missing in rows that name some of theirs and not others.
-WARNINGS_fuzz := -Wno-missing-field-initializers
+# clang finds members missing in rows that name some of theirs and not others, and does not know gcc's ivdep and gcc's way of a list
+# behind a kernel header's struct.
+WARNINGS_fuzz := -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-gnu-variable-sized-type-not-at-end
 OPTIMISE_coverage := -O0 -g --coverage
 OPTIMISE := $(OPTIMISE_$(MODE))
 ifeq ($(OPTIMISE),)
