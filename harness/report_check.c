@@ -94,6 +94,8 @@ static int check_evaluations(const struct control_report *report, uint32_t round
 
 int report_check(const struct control_report *report, uint32_t node_count, uint32_t rounds, struct err *err)
 {
+    if (report->round_count > rounds)
+        return err_set(err, ERR_TRIAL, "it has %u rounds, there are %u", report->round_count, rounds);
     for (uint32_t i = 0; i < report->span_count; i++)
         if (check_span(&report->spans[i], i, node_count, rounds, err) < 0)
             return -ERR_TRIAL;

@@ -25,7 +25,7 @@ bool warden_forks(const struct warden *warden, const struct fabric_program *prog
 static int prepare_server(void *context)
 {
     const struct warden *warden = context;
-    if (dup2(warden->null_fd, STDIN_FILENO) < 0)
+    if (warden_keep_output(warden->null_fd) < 0)
         return errno;
     setrlimit(RLIMIT_NOFILE, &warden->files_before);
     return 0;

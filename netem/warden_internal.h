@@ -50,6 +50,7 @@ int warden_list_programs(struct warden *warden, struct err *err);
 int warden_begin_programs(struct warden *warden, bool early, struct err *err);
 /* Place `place` is there, as are all before it: forks the early programs that stand next in the spec, as far as their places are
  * there. A network_place_made. */
+int warden_keep_output(int null_fd); /* between fork and exec: no input, and output to standard error; -1: errno says why */
 int warden_begin_place(void *warden, int place, struct err *err);
 /* Waits for every exec, tells the caller of each, and closes the descriptors that now belong to the programs. */
 int warden_confirm_programs(struct warden *warden, struct err *err);

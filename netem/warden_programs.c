@@ -27,13 +27,19 @@ struct placement { /* what a program's process does between fork and exec */
     const struct rlimit *files;
 };
 
+/* Standard output is the caller's, for results alone: a program of laggard's own says what it has to say on standard error. */
+int warden_keep_output(int null_fd)
+{
+    return dup2(null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -1 : 0;
+}
+
 static int enter_place(void *context)
 {
     const struct placement *placement = context;
     if (placement->cgroup_fd > 0 && write(placement->cgroup_fd, "0", 1) != 1) /* "0": whoever writes */
         return errno;
     if (setns(placement->namespace_fd, CLONE_NEWNET) < 0 || unshare(CLONE_NEWUTS) < 0 ||
-        sethostname(placement->host_name, strlen(placement->host_name)) < 0 || dup2(placement->null_fd, STDIN_FILENO) < 0)
+        sethostname(placement->host_name, strlen(placement->host_name)) < 0 || warden_keep_output(placement->null_fd) < 0)
         return errno;
     setrlimit(RLIMIT_NOFILE, placement->files);
     return 0;
