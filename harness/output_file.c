@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/foreign_link.h"
 #include "base/text.h"
 
 static int cannot_write(const char *path, int error, struct err *err)
@@ -47,6 +48,8 @@ int output_file_open(const char *path, bool append, struct output_file *out, str
 {
     cleanup(output_file_discard) struct output_file file = {0};
     struct stat there;
+    if (foreign_link_refuse(path, err) < 0)
+        return -ERR_HOST;
     file.path = realpath(path, NULL); /* a link stays one: what it leads to is replaced */
     if (!file.path)
         file.path = strdup(path);

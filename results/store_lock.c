@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/foreign_link.h"
 #include "results/database.h"
 #include "results/store_internal.h"
 
@@ -130,6 +131,8 @@ static int check(const char *path, bool older_too, struct err *err)
     struct stat status;
     if (path[0] == '\0')
         return err_set(err, ERR_HOST, "the name of the database is empty; give a file name with --db");
+    if (foreign_link_refuse(path, err) < 0)
+        return -ERR_HOST;
     if (stat(path, &status) < 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             return err_set_errno(err, ERR_HOST, errno, "cannot use '%s' as the database", path);

@@ -1,0 +1,61 @@
+#!/bin/sh
+# trust.t: TAP. What laggard does to the host that it runs on: it starts no shell, and writes nothing through a link that somebody else made.
+. "$(dirname "$0")/lib.sh"
+cd "$SCRATCH" || exit 1
+cat > tiny.yaml <<'Y'
+name: tiny
+world: virtual
+topology: {link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 10KB, rounds: 3}
+compute.time: {distribution: constant, value: 2ms}
+scheme: ring
+workers: 2
+Y
+sed '/^world/d' tiny.yaml > emulated.yaml
+echo 'message_cost: 30us' >> emulated.yaml
+
+# ---- no shell ----
+started() { # started COMMAND...: the programs that it starts, besides itself
+    strace -f -qq -e trace=execve,execveat -o trace "$@" > /dev/null 2>&1
+    grep -oE 'execve(at)?\("[^"]*"' trace | tail -n +2 | sed 's|.*/||; s/"$//' | sort -u | tr '\n' ' '
+}
+if command -v strace > /dev/null && strace -o trace true 2> /dev/null; then
+    is "$(started "$LAGGARD" run tiny.yaml --db t.db --quiet)" "" "run, in the virtual world: no program is started"
+    is "$(started "$LAGGARD" export t.db -o t.csv)$(started "$LAGGARD" report t.db --no-plots -o t.html)" "" "export and report: no program is started"
+    if can_emulate; then
+        is "$(started "$LAGGARD" run emulated.yaml --db e.db --quiet)" "laggard-agent " "run: the agent program and no other"
+    fi
+else
+    ok 0 "# skip strace is not installed, or may not trace here"
+fi
+
+# ---- links ----
+rm -f t.db* t.csv t.html e.db*
+"$LAGGARD" run tiny.yaml --db mine.db --quiet > /dev/null 2>&1
+is "$(stat -c %a mine.db)" "$(printf '%o' $((0666 & ~$(umask))))" "a database has the rights that the umask leaves"
+ln -s own-target.csv own.csv
+echo before > own-target.csv
+"$LAGGARD" export mine.db -o own.csv > /dev/null 2>&1
+is "$? $(readlink own.csv) $(grep -c before own-target.csv)" "0 own-target.csv 0" "one's own link stays a link, and what it leads to is written"
+if [ "$(id -u)" = 0 ]; then
+    echo before > precious
+    for kind in precious absent; do
+        rm -f planted
+        ln -s "$kind" planted
+        chown -h 1234 planted
+        "$LAGGARD" run tiny.yaml --db planted --quiet > /dev/null 2> err.text
+        is "$?" 3 "run --db: another user's link ($kind): exit code 3"
+        like "$(cat err.text)" "cannot write 'planted': it is a link that user 1234 made" "and why"
+        "$LAGGARD" export mine.db -o planted > /dev/null 2>&1
+        is "$?" 3 "export -o: exit code 3"
+        "$LAGGARD" report mine.db --no-plots -o planted > /dev/null 2>&1
+        is "$?" 3 "report -o: exit code 3"
+        is "$(cat precious)$(ls absent 2> /dev/null)" before "what it leads to is untouched"
+        is "$(readlink planted)" "$kind" "and so is the link"
+    done
+    rm -f planted
+else
+    ok 0 "# skip only root can make another user's link"
+fi
+cd "$OLDPWD" || exit 1
+finish
