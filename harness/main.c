@@ -132,6 +132,7 @@ int main(int argc, char **argv)
 {
     hold_streams();
     log_set_prefix("laggard");
+    log_follow_environment();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of the write, with its sentence */
     if (argc < 2) {

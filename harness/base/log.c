@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,20 @@ static const char *line_prefix = "laggard";
 void log_set_level(enum log_level level)
 {
     highest_level = level;
+}
+
+void log_follow_environment(void)
+{
+    static const char *const names[] = {[LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_DEBUG] = "debug"};
+    const char *asked = getenv("LAGGARD_LOG");
+    if (!asked || !asked[0])
+        return;
+    for (int level = LOG_ERROR; level <= LOG_DEBUG; level++)
+        if (strcmp(asked, names[level]) == 0) {
+            highest_level = (enum log_level)level;
+            return;
+        }
+    log_warning("LAGGARD_LOG: found '%s', allowed are error, warning, debug; warnings it is", asked);
 }
 
 void log_set_prefix(const char *prefix)

@@ -8,6 +8,27 @@ cd "$SCRATCH" || exit 1
 is "$(jq -r '[.version, .mode] | join(" ")' version.json) $(jq '.schema_version > 0 and .control_version > 0 and (.revision | length > 0) and (.flags | length > 0)' version.json)" \
     "$("$LAGGARD" --version | cut -d ' ' -f 2) ${LAGGARD_BUILD##*/} true" "--version --json"
 
+# ---- messages ----
+cat > few.yaml <<'Y'
+name: few
+topology: {link: {rate: 100mbit}}
+workload: {model: synthetic, size: 10KB, rounds: 3}
+compute.time: {distribution: constant, value: 1ms}
+scheme: ring
+workers: 2
+Y
+LAGGARD_LOG=loud "$LAGGARD" plan few.yaml > out.text 2> err.text
+is "$? $(cat err.text)" "0 laggard: warning: LAGGARD_LOG: found 'loud', allowed are error, warning, debug; warnings it is" "a level that does not exist"
+"$LAGGARD" run few.yaml --world virtual --db levels.db --resume --quiet > out.text 2> err.text
+is "$(grep -c 'warning: levels.db holds no campaign' err.text)" 1 "warnings"
+rm levels.db
+LAGGARD_LOG=error "$LAGGARD" run few.yaml --world virtual --db levels.db --resume --quiet > out.text 2> err.text
+is "$?$(cat err.text)" 0 "no warnings"
+if can_emulate; then
+    LAGGARD_LOG=debug "$LAGGARD" run few.yaml --db levels.db --quiet > out.text 2> err.text
+    is "$? $(grep -c '^laggard: debug: network: veth pairs' err.text | sed 's/^[1-9][0-9]*$/some/')" "0 some" "what only developers want to know"
+fi
+
 # ---- completion ----
 for shell in bash zsh fish; do
     "$LAGGARD" completion $shell > "laggard.$shell"
@@ -53,16 +74,8 @@ is "$? $(find root -type f | grep -vE '^root/opt/laggard/(bin|share/(doc|man|fis
 is "$(root/opt/laggard/bin/laggard --version)" "$("$LAGGARD" --version)" "what is installed runs"
 is "$(cat root/opt/laggard/share/bash-completion/completions/laggard root/opt/laggard/share/zsh/site-functions/_laggard root/opt/laggard/share/fish/vendor_completions.d/laggard.fish)" \
     "$(cat laggard.bash laggard.zsh laggard.fish)" "with the completions"
-cat > small.yaml <<'Y'
-name: small
-topology: {link: {rate: 100mbit}}
-workload: {model: synthetic, size: 10KB, rounds: 3}
-compute.time: {distribution: constant, value: 1ms}
-scheme: ring
-workers: 2
-Y
 if can_emulate; then
-    root/opt/laggard/bin/laggard run small.yaml --quiet > out.text 2>&1
+    root/opt/laggard/bin/laggard run few.yaml --db small.db --quiet > out.text 2>&1
     is "$? $(query small.db "SELECT status FROM trial")" "0 finished" "with its agent beside it"
 fi
 finish
