@@ -10,8 +10,9 @@
  *
  * Bytes on the wire: none. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,10 +85,13 @@ static int lower(int resource, uint64_t most, const char *what, struct err *err)
 /* /proc/self/statm begins with the pages of the address space. 0: unknown. */
 static uint64_t address_space_bytes(void)
 {
-    char word[32] = "";
+    char text[128] = "";
     uint64_t pages = 0;
-    cleanup(close_file) FILE *file = fopen("/proc/self/statm", "re");
-    if (!file || fscanf(file, "%31s", word) != 1 || units_parse_unsigned(word, 0, UINT64_MAX >> 16, &pages, NULL) < 0)
+    cleanup(close_fd) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+        return 0;
+    text[strcspn(text, " ")] = '\0';
+    if (units_parse_unsigned(text, 0, UINT64_MAX >> 16, &pages, NULL) < 0)
         return 0;
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -13,7 +13,8 @@ struct output_file {
     char *path, *temporary; /* the name that it is to have, and has meanwhile; temporary NULL: it has its name */
 };
 
-/* append: behind what stands there, and at once. ERR_USAGE: a database stands there; ERR_HOST: nothing can be written there, or another user's link is there. */
+/* append: behind what stands there, and at once. ERR_USAGE: a database stands there; ERR_HOST: nothing can be written there, or
+ * another user's link is there. */
 int output_file_open(const char *path, bool append, struct output_file *file, struct err *err);
 /* Closes it, and gives it its name. ERR_HOST: it could not be written wholly; output_file_discard() is still to be called. */
 int output_file_commit(struct output_file *file, struct err *err);

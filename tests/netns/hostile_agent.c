@@ -1,5 +1,5 @@
-/* hostile_agent.c: an agent program that means harm, for tests/e2e/hostile.t. It answers the control protocol well, and does nothing
- * else, until the operation at which the attack of node HOSTILE_NODE begins.
+/* hostile_agent.c: an agent program that means harm, for tests/e2e/hostile.t. It answers the control protocol well, and does
+ * nothing else, until the operation at which the attack of node HOSTILE_NODE begins.
  *
  * usage: HOSTILE=ATTACK HOSTILE_NODE=w0 hostile_agent NODE, with the control socket at descriptor 3 */
 #include <signal.h>

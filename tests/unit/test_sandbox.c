@@ -1,5 +1,5 @@
-/* test_sandbox.c: what an agent gives up is gone: each forbidden system call, files, other processes, addresses, memory without end.
- * Every look is in a child process of its own. */
+/* test_sandbox.c: what an agent gives up is gone: each forbidden system call, files, other processes, addresses, memory
+ * without end. Every look is in a child process of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
