@@ -8,10 +8,12 @@
 #include "base/text.h"
 #include "harness/commands.h"
 #include "harness/doctor.h"
+#include "harness/doctor_noise.h"
+#include "results/store.h"
 
 struct doctor_options {
     bool json, list;
-    const char *root;
+    const char *root, *noise;
 };
 static const struct option_row doctor_rows[] = {
     {.name = "json", .type = OPTION_FLAG, .offset = offsetof(struct doctor_options, json), .help = "print one JSON document"},
@@ -24,11 +26,16 @@ static const struct option_row doctor_rows[] = {
      .offset = offsetof(struct doctor_options, root),
      .value_name = "FOLDER",
      .help = "read /proc, /sys and /dev below this folder; what is tried and measured is this host"},
+    {.name = "noise",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct doctor_options, noise),
+     .value_name = "DB",
+     .help = "measure for a few seconds how steady this host is, too, and store it with the last campaign of this database"},
     {0},
 };
 const struct option_table cmd_doctor_table = {
     .command = "doctor",
-    .usage = "[CHECK]... [--json] [--checks] [--root FOLDER]",
+    .usage = "[CHECK]... [--json] [--checks] [--root FOLDER] [--noise DB]",
     .summary = "Says what this host can do, and the remedy for what it cannot.",
     .rows = doctor_rows,
     .positional_minimum = 0,
@@ -58,7 +65,8 @@ static void print_text(const struct doctor_check *const *asked, const struct doc
                 printf("\n%s: %s: %s\n", doctor_level_names[level], asked[i]->name, findings[i].remedy);
 }
 
-static void print_json(const struct doctor_check *const *asked, const struct doctor_finding *findings, int count, bool able)
+static void print_json(const struct doctor_check *const *asked, const struct doctor_finding *findings, int count, bool able,
+                       const struct doctor_noise *noise)
 {
     cleanup(text_free) struct text out = {0};
     struct json json = {.out = &out};
@@ -80,8 +88,26 @@ static void print_json(const struct doctor_check *const *asked, const struct doc
         json_end_object(&json);
     }
     json_end_array(&json);
+    if (noise) {
+        json_begin_object(&json, "noise");
+        doctor_noise_json(noise, &json);
+        json_end_object(&json);
+    }
     json_end_object(&json);
     printf("%s\n", out.bytes);
+}
+
+static void print_noise(const struct doctor_noise *noise)
+{
+    printf("\nnoise: woken up late by %.3f ms (median), %.3f ms (99 %%), %.3f ms at most\n", noise->late_p50_ns / 1e6,
+           noise->late_p99_ns / 1e6, noise->late_most_ns / 1e6);
+    printf("noise: the same work took %.1f ms, then %.1f ms; a piece of it %.3f ms (median), %.3f ms (99 %%)\n",
+           noise->compute_first_ns / 1e6, noise->compute_second_ns / 1e6, noise->piece_p50_ns / 1e6, noise->piece_p99_ns / 1e6);
+    if (noise->round_trips > 0)
+        printf("noise: a frame there and back over a veth pair took %.3f ms (median), %.3f ms (99 %%) of %d\n",
+               noise->round_trip_p50_ns / 1e6, noise->round_trip_p99_ns / 1e6, noise->round_trips);
+    else
+        printf("noise: no frames were sent: %s\n", noise->no_round_trips);
 }
 
 /* Those that were named, or all. */
@@ -121,6 +147,11 @@ int cmd_doctor(int argc, char **argv, struct err *err)
         print_list();
         return 0;
     }
+    struct doctor_noise noise;
+    int64_t campaign_id = 0;
+    if (options.noise &&
+        ((result = store_check(options.noise, err)) < 0 || (result = doctor_noise_campaign(options.noise, &campaign_id, err)) < 0))
+        return result;
     struct doctor_host host = {.root = options.root, .folder = ".", .arena = arena};
     if ((result = fabric_probe(&host.fabric, err)) < 0)
         return result;
@@ -129,9 +160,15 @@ int cmd_doctor(int argc, char **argv, struct err *err)
         asked[i]->look(&host, &findings[i]);
         able &= asked[i]->level != DOCTOR_NEEDED || findings[i].state == DOCTOR_YES;
     }
+    if (options.noise)
+        doctor_noise_measure(&noise);
     if (options.json)
-        print_json(asked, findings, count, able);
+        print_json(asked, findings, count, able, options.noise ? &noise : NULL);
     else
         print_text(asked, findings, count);
+    if (options.noise && !options.json)
+        print_noise(&noise);
+    if (options.noise && (result = doctor_noise_store(options.noise, campaign_id, &noise, err)) < 0)
+        return result;
     return able ? 0 : err_set(err, ERR_HOST, "this host cannot run campaigns with delayed links; what is missing stands above");
 }

@@ -64,8 +64,7 @@ void doctor_packets(const struct doctor_host *host, struct doctor_finding *findi
 }
 
 /* The table is one for all namespaces; each end of a link knows the other, by a permanent entry, which kernels since 5.0 do not
- * count. The thresholds are the first namespace's alone, so
- * that they cannot be read in a container with a network of its own. */
+ * count. The thresholds are the first namespace's alone, so that they cannot be read in a container with a network of its own. */
 void doctor_neighbours(const struct doctor_host *host, struct doctor_finding *finding)
 {
     int64_t most = doctor_number(host, "/proc/sys/net/ipv4/neigh/default/gc_thresh3");

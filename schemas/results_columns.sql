@@ -93,7 +93,7 @@ INSERT INTO column_doc (table_name, column_name, unit, text) VALUES
 ('time_to_accuracy', 'at_ns', 'ns', 'after the start of the trial: when the last evaluating node held that model; NULL: none was that accurate'),
 ('time_to_accuracy', 'reason', '', 'why there is no time'),
 ('events', '', '', 'one row a thing that happened: what the events of a campaign asked for, trial by trial, and what befell the campaign itself'),
-('events', 'kind', '', 'set, down, up, flap, partition, heal, pause, crash, trace: an event of the campaign; node-lost: a node that the others went on without; byzantine: more Byzantine workers than the scheme withstands; clock: somebody set the wall clock during a trial; interrupted, left-out, resumed, environment (it goes on on a host that has changed), replaced (a trial that had not finished made room for another): of the campaign itself'),
+('events', 'kind', '', 'set, down, up, flap, partition, heal, pause, crash, trace: an event of the campaign; node-lost: a node that the others went on without; byzantine: more Byzantine workers than the scheme withstands; clock: somebody set the wall clock during a trial; noise: how steady the host was, a JSON object in text; interrupted, left-out, resumed, environment (it goes on on a host that has changed), replaced (a trial that had not finished made room for another): of the campaign itself'),
 ('events', 'event', '', 'index of the event in the campaign file, from 0; NULL: the campaign itself, or nobody asked for it'),
 ('events', 'link_name', '', 'name of the link'),
 ('events', 'at_unix_ns', 'ns since 1970', 'when it happened, by the wall clock'),

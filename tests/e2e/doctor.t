@@ -44,6 +44,32 @@ if as_user unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces' 2> /d
     is "$?" 3 "without namespaces: exit code 3" "$out"
     like "$out" '^needed: namespaces: No network can be built: .* Remedy: as root: sysctl -w user.max_user_namespaces=10000$' "and the remedy"
 fi
+
+# Noise: stored with the database's last campaign.
+cat > ../campaign.yaml <<'Y'
+name: noisy
+topology: {shape: star, link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 100KB, rounds: 3}
+compute: {time: {distribution: constant, value: 5ms}}
+world: virtual
+scheme: ring
+workers: 3
+Y
+out=$("$LAGGARD" doctor gnuplot --noise ../out.db 2>&1)
+is "$?" 2 "--noise: a database that there is not is no place" "$out"
+"$LAGGARD" run ../campaign.yaml --db ../out.db --quiet > ../out.text 2>&1
+out=$("$LAGGARD" doctor gnuplot --noise ../out.db 2>&1)
+is "$?" 0 "--noise: measured" "$out"
+is "$(printf '%s\n' "$out" | grep -c '^noise: ')" 3 "three lines: sleepers, computing, frames"
+is "$(query ../out.db "SELECT kind, json_valid(text), json_extract(text, '\$.late_p50_ns') <= json_extract(text, '\$.late_p99_ns'),
+    json_extract(text, '\$.compute_first_ns') > 0, (json_extract(text, '\$.round_trips') > 0) = (json_extract(text, '\$.round_trip_p99_ns') IS NOT NULL),
+    (json_extract(text, '\$.round_trips') > 0) = (json_extract(text, '\$.no_round_trips') IS NULL) FROM event WHERE kind = 'noise' AND trial_id IS NULL")" \
+    "noise 1 1 1 1 1" "and stored as an event"
+if command -v jq > /dev/null; then
+    is "$("$LAGGARD" doctor gnuplot --json --noise ../out.db | jq -c '.noise | keys | length')" 11 "--json: the object stored"
+fi
+is "$(query ../out.db "SELECT count(DISTINCT campaign_id) FROM event WHERE kind = 'noise'")" 1 "of the last campaign"
+is "$(ls -A)" "" "nothing is left in the folder"
 cd "$OLDPWD" || exit 1
 is "$(settles_to "$before")" "$before" "nothing is left"
 finish
