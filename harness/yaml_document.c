@@ -56,8 +56,8 @@ static bool is_indented_by_tab(const struct loader *loader, size_t line)
 {
     const char *start = loader->text, *end = loader->text + loader->length;
     for (; line > 0 && start; line--) {
-        start = memchr(start, '\n', (size_t)(end - start));
-        start += start != NULL;
+        const char *newline = memchr(start, '\n', (size_t)(end - start));
+        start = newline ? newline + 1 : NULL;
     }
     while (start && start < end && *start == ' ')
         start++;
