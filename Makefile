@@ -88,13 +88,16 @@ $(B)/lib$(1).a: $(call objects,$(SOURCES_$(1)))
 endef
 $(foreach part,$(PARTS),$(eval $(call library_rule,$(part))))
 
+# What shared objects with schemes may call beside the world's operations: errors, random streams, mathematics that is the same everywhere.
+EXPORTS := $(foreach glob,err_* rng_* detmath_*,-Wl,--export-dynamic-symbol='$(glob)')
+
 $(B)/laggard: $(B)/harness/main.o $(LIBRARIES)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(CONTROLLER_LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(EXPORTS) -o $@ $^ $(CONTROLLER_LIBS)
 
 $(B)/laggard-agent: $(B)/agents/main.o $(B)/libagents.a $(B)/libschemas.a $(B)/libbase.a
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,-z,now -o $@ $^ $(AGENT_LIBS)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,-z,now $(EXPORTS) -o $@ $^ $(AGENT_LIBS)
 
 # What several unit tests share: a library, so that a test links only what it uses.
 $(B)/tests/unit/libhelpers.a: $(call objects,$(UNIT_HELPERS))
@@ -233,6 +236,9 @@ tidy: ## clang-tidy and cppcheck over all sources (uses what is installed)
 format: ## clang-format over all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
+# What a scheme in a shared object includes, and what that includes.
+SCHEME_HEADERS = $(filter %.h,$(shell $(CC) -MM -std=gnu17 -I. -Iharness agents/node.h harness/base/err.h harness/base/detmath.h))
+
 .PHONY: install
 install: all ## copy the programs, man pages, completions and documentation below PREFIX (default /usr/local; DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/laggard $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man5
@@ -240,11 +246,13 @@ install: all ## copy the programs, man pages, completions and documentation belo
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/laggard/
+	for header in $(SCHEME_HEADERS); do \
+		install -D -m 644 "$$header" "$(DESTDIR)$(PREFIX)/include/laggard/$${header#harness/}"; done
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_FUNCTIONS) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(B)/laggard completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/laggard
 	$(B)/laggard completion zsh > $(DESTDIR)$(ZSH_FUNCTIONS)/_laggard
 	$(B)/laggard completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/laggard.fish
-	find docs -name '*.md' -o -name '*.yaml' -o -name '*.sh' -o -name '*.sql' -o -name '*.svg' | while read -r file; do \
+	find docs -name '*.md' -o -name '*.yaml' -o -name '*.sh' -o -name '*.sql' -o -name '*.svg' -o -name '*.c' | while read -r file; do \
 		install -D -m $$(test -x "$$file" && echo 755 || echo 644) "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file"; done
 
 .PHONY: deb

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agents/agent_internal.h"
+#include "agents/scheme_object.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -186,6 +187,21 @@ static int take_sizes(const struct control_setup *control, struct arena *arena, 
     return 0;
 }
 
+/* Here, before the sandbox closes. */
+static int load_scheme_objects(const struct control_setup *control, struct err *err)
+{
+    for (uint32_t i = 0; i < control->scheme_object_count; i++) {
+        const struct control_scheme_object *asked = &control->scheme_objects[i];
+        struct scheme_object object;
+        if (scheme_object_load(asked->file, &object, err) < 0)
+            return err_wrap(err, "SETUP");
+        if (strcmp(object.sha256, asked->sha256) != 0)
+            return err_set(err, ERR_TRIAL,
+                           "SETUP: the shared object '%s' is not the one that the controller loaded: it has changed", asked->file);
+    }
+    return 0;
+}
+
 int agent_setup_take(const struct control_setup *control, struct arena *arena, struct agent_setup *setup, struct err *err)
 {
     int result = check_numbers(control, err);
@@ -193,6 +209,9 @@ int agent_setup_take(const struct control_setup *control, struct arena *arena, s
         result = check_sizes(control, err);
     if (result == 0)
         result = check_marks(control, err);
+    if (result < 0)
+        return result;
+    result = load_scheme_objects(control, err);
     if (result < 0)
         return result;
     const struct scheme *scheme = scheme_find(control->scheme);

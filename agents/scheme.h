@@ -152,10 +152,27 @@ struct scheme {
     void (*predict)(const struct scheme_setup *setup, struct prediction *prediction);
 };
 
-/* The table. */
+/* ---- schemes in shared objects ----
+ * An object defines one variable, with SCHEME_OBJECT(&scheme_one, &scheme_two); scheme_object.h loads it. The version goes up with
+ * every change of this header, of node.h or of what they include that a compiled scheme would notice; the sizes catch a change that
+ * was forgotten. */
+enum { SCHEME_INTERFACE_VERSION = 1 };
+struct scheme_object_export {
+    uint32_t version, scheme_bytes, setup_bytes;
+    const struct scheme *const *schemes; /* ends with NULL */
+};
+#define SCHEME_OBJECT_SYMBOL "laggard_schemes"
+#define SCHEME_OBJECT(...)                                                                                                         \
+    extern const struct scheme_object_export laggard_schemes;                                                                      \
+    const struct scheme_object_export laggard_schemes = {SCHEME_INTERFACE_VERSION, (uint32_t)sizeof(struct scheme),                \
+                                                         (uint32_t)sizeof(struct scheme_setup),                                    \
+                                                         (const struct scheme *const[]){__VA_ARGS__, NULL}}
+
+/* The table: rows of ours, then those of objects that were loaded. */
 int scheme_count(void);
 const struct scheme *scheme_at(int index);
 const struct scheme *scheme_find(const char *name); /* NULL: unknown */
+bool scheme_add(const struct scheme *scheme);       /* for the life of the process; false: no room, the name is not looked at */
 int scheme_servers(const struct scheme *scheme, int workers, const double *values);
 /* The node whose rounds are the trial's, as they go: the first server where rounds are its updates, else node 0. */
 int scheme_round_node(const struct scheme *scheme, int workers);

@@ -43,21 +43,35 @@ static const struct scheme *const schemes[] = {
     &scheme_safa,
 };
 
+enum { OWN_COUNT = sizeof(schemes) / sizeof(schemes[0]), ADDED_MAX = 64 };
+static const struct scheme *added[ADDED_MAX];
+static int added_count;
+
 int scheme_count(void)
 {
-    return (int)(sizeof(schemes) / sizeof(schemes[0]));
+    return OWN_COUNT + added_count;
+}
+
+bool scheme_add(const struct scheme *scheme)
+{
+    if (added_count == ADDED_MAX)
+        return false;
+    added[added_count++] = scheme;
+    return true;
 }
 
 const struct scheme *scheme_at(int index)
 {
-    return index >= 0 && index < scheme_count() ? schemes[index] : NULL;
+    if (index < 0 || index >= scheme_count())
+        return NULL;
+    return index < OWN_COUNT ? schemes[index] : added[index - OWN_COUNT];
 }
 
 const struct scheme *scheme_find(const char *name)
 {
     for (int i = 0; i < scheme_count(); i++)
-        if (strcmp(schemes[i]->name, name) == 0)
-            return schemes[i];
+        if (strcmp(scheme_at(i)->name, name) == 0)
+            return scheme_at(i);
     return NULL;
 }
 

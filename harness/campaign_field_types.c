@@ -219,6 +219,7 @@ static const struct field_operations *operations_of(enum field_type type)
         [FIELD_CPU_LIMITS] = &campaign_cpu_limits_operations,
         [FIELD_WORKER_GRAPH] = &campaign_worker_graph_operations,
         [FIELD_BYZANTINE] = &campaign_byzantine_operations,
+        [FIELD_SCHEME_OBJECTS] = &campaign_scheme_objects_operations,
     };
     static_assert(sizeof(table) / sizeof(table[0]) == FIELD_TYPE_COUNT, "one row a type");
     return table[type];

@@ -206,6 +206,11 @@ const struct campaign_field campaign_fields[] = {
      .rule = {.type = VALUE_INTEGER, .minimum = 1, .maximum = 100000},
      .required = true,
      .help = "nodes that compute gradients, all of them, at most 1000 in the emulated world; indexes start at 0"},
+    {.path = "schemes", /* in front of `scheme`: fields are read in this order */
+     FIELD(SCHEME_OBJECTS, scheme_objects),
+     .fixed = true,
+     .carriers = CARRIED_BY_AGENTS,
+     .help = "shared objects with schemes of your own, from where the campaign file is"},
     {.path = "scheme",
      FIELD(SCHEME, scheme),
      .required = true,

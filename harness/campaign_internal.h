@@ -97,6 +97,7 @@ enum field_type {
     FIELD_CPU_LIMITS,
     FIELD_WORKER_GRAPH,
     FIELD_BYZANTINE,
+    FIELD_SCHEME_OBJECTS,
     FIELD_TYPE_COUNT
 };
 #define CAMPAIGN_BIT(kind) (1u << (kind))                                  /* of a field's `models` and `shapes` */
@@ -149,7 +150,7 @@ extern const struct field_operations campaign_scheme_operations, campaign_distri
     campaign_layers_operations, campaign_jitter_table_operations, campaign_link_operations, campaign_overrides_operations,
     campaign_names_operations, campaign_links_operations, campaign_matrix_operations, campaign_command_operations,
     campaign_events_operations, campaign_capture_operations, campaign_traffic_operations, campaign_cpu_limits_operations,
-    campaign_sizes_operations, campaign_worker_graph_operations, campaign_byzantine_operations;
+    campaign_sizes_operations, campaign_worker_graph_operations, campaign_byzantine_operations, campaign_scheme_objects_operations;
 /* Whether this value of the field `scheme` means workload.exec (campaign_scheme.c). */
 bool campaign_scheme_is_outside(const struct yaml_value *value);
 /* campaign_worker_graph.c: whether this cell's scheme reads the file of a worker graph, and whether that has its workers alone. */

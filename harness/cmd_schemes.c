@@ -1,7 +1,9 @@
 /* cmd_schemes.c: `laggard schemes`: the scheme table for people. */
+#include <stddef.h>
 #include <stdio.h>
 
 #include "agents/scheme.h"
+#include "agents/scheme_object.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/options.h"
@@ -9,10 +11,20 @@
 #include "base/units.h"
 #include "harness/commands.h"
 
-static const struct option_row schemes_rows[] = {{0}};
+struct schemes_options {
+    const char *with;
+};
+static const struct option_row schemes_rows[] = {
+    {.name = "with",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct schemes_options, with),
+     .value_name = "FILE",
+     .help = "the schemes of this shared object, too"},
+    {0},
+};
 const struct option_table cmd_schemes_table = {
     .command = "schemes",
-    .usage = "[NAME]",
+    .usage = "[NAME] [--with FILE]",
     .summary = "Lists the schemes, or one of them, with parameters, formula and source.",
     .rows = schemes_rows,
     .positional_minimum = 0,
@@ -62,11 +74,14 @@ static void print_param(struct text *out, const struct param *param)
 
 int cmd_schemes(int argc, char **argv, struct err *err)
 {
-    char none = 0;
+    struct schemes_options options = {0};
+    struct scheme_object object;
     int names;
-    int result = options_parse(&cmd_schemes_table, argc, argv, &none, &names, err);
+    int result = options_parse(&cmd_schemes_table, argc, argv, &options, &names, err);
     if (result != 0)
         return result < 0 ? result : 0;
+    if (options.with && (result = scheme_object_load(options.with, &object, err)) < 0)
+        return result;
     if (names == 1 && !scheme_find(argv[0])) {
         const char *known[64];
         size_t count = 0;

@@ -84,6 +84,16 @@ static bool falsifies(const struct byzantine_workers *byzantine, int node)
     return false;
 }
 
+static const struct control_scheme_object *objects_of(const struct settings *settings, struct arena *arena)
+{
+    struct control_scheme_object *objects =
+        arena_new_array(arena, struct control_scheme_object, (size_t)settings->scheme_object_count + 1);
+    for (int i = 0; i < settings->scheme_object_count; i++)
+        objects[i] =
+            (struct control_scheme_object){.file = settings->scheme_objects[i].file, .sha256 = settings->scheme_objects[i].sha256};
+    return objects;
+}
+
 const struct control_setup *trial_setups(const struct cell *cell, const struct trial_plan *plan, const struct forecast *forecast,
                                          const struct blob *prepared, bool dataset_shared, struct arena *arena)
 {
@@ -98,6 +108,7 @@ const struct control_setup *trial_setups(const struct cell *cell, const struct t
     for (int i = 0; i < settings->workload.layer_count; i++)
         layers[i].width = (uint32_t)settings->workload.layers[i];
     const struct control_node *roster = make_roster(forecast, arena);
+    const struct control_scheme_object *objects = objects_of(settings, arena);
     const int teller = scheme_round_node(scheme, forecast->setup.workers);
     bool needs_paths = scheme->flags & SCHEME_NEEDS_PATHS, swept = message_sizes_swept(settings);
     const struct control_message_size *sizes = sizes_of(settings, prepared, arena);
@@ -113,6 +124,8 @@ const struct control_setup *trial_setups(const struct cell *cell, const struct t
             .seed = plan->seed,
             .cell = (uint32_t)cell->index,
             .scheme = scheme->name,
+            .scheme_objects = objects,
+            .scheme_object_count = (uint32_t)settings->scheme_object_count,
             .values = values,
             .value_count = (uint32_t)scheme->param_count,
             .model = settings->workload.model,

@@ -81,6 +81,11 @@ static const struct wire_field layer_fields[] = {WIRE_FIELD(control_layer, width
 static const struct wire_table layer_table = WIRE_TABLE(control_layer, layer_fields);
 static const struct wire_field value_fields[] = {WIRE_FIELD(control_value, value, WIRE_F64, "a scheme parameter")};
 static const struct wire_table value_table = WIRE_TABLE(control_value, value_fields);
+static const struct wire_field scheme_object_fields[] = {
+    WIRE_FIELD(control_scheme_object, file, WIRE_STRING, "absolute path of a shared object with schemes"),
+    WIRE_FIELD(control_scheme_object, sha256, WIRE_STRING, "its digest, hexadecimal"),
+};
+static const struct wire_table scheme_object_table = WIRE_TABLE(control_scheme_object, scheme_object_fields);
 static const struct wire_field mark_fields[] = {WIRE_FIELD(control_mark, rounds_done, WIRE_U32, "rounds done, warm-up included")};
 static const struct wire_table mark_table = WIRE_TABLE(control_mark, mark_fields);
 
@@ -126,6 +131,7 @@ static const struct wire_field setup_fields[] = {
     WIRE_FIELD(control_setup, seed, WIRE_U64, "trial seed"),
     WIRE_FIELD(control_setup, cell, WIRE_U32, "cell index"),
     WIRE_FIELD(control_setup, scheme, WIRE_STRING, "scheme name"),
+    WIRE_LIST(control_setup, scheme_objects, scheme_object_count, &scheme_object_table, "objects with schemes of the user's own"),
     WIRE_LIST(control_setup, values, value_count, &value_table, "scheme parameters in table order"),
     WIRE_FIELD(control_setup, model, WIRE_U32, "enum model_kind"),
     WIRE_FIELD(control_setup, dataset, WIRE_U32, "enum dataset_kind"),

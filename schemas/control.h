@@ -52,6 +52,9 @@ struct control_layer {
 struct control_value {
     double value;
 };
+struct control_scheme_object {
+    const char *file, *sha256; /* absolute path; hexadecimal digest of what the controller loaded */
+};
 struct control_mark {
     uint32_t rounds_done; /* warm-up included */
 };
@@ -86,6 +89,8 @@ struct control_setup {
     uint64_t seed;       /* of this trial */
     uint32_t cell;
     const char *scheme;
+    const struct control_scheme_object *scheme_objects; /* loaded before `scheme` is looked for */
+    uint32_t scheme_object_count;
     const struct control_value *values; /* the scheme's parameters, in its table's order */
     uint32_t value_count;
     uint32_t model, dataset, gradients; /* enum model_kind, dataset_kind, gradient_kind */

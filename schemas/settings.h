@@ -93,6 +93,12 @@ struct cpu_limit_list {
 struct event_request; /* schemas/events.h */
 
 #define OUTSIDE_SCHEME "exec"
+/* A shared object with schemes. */
+struct scheme_object {
+    const char *path;   /* as errors and settings name it */
+    const char *file;   /* absolute */
+    const char *sha256; /* hexadecimal, of what was loaded */
+};
 struct scheme_choice {
     const char *name; /* a row of the scheme table, or OUTSIDE_SCHEME: */
     bool outside;     /* no scheme of ours: workload.exec runs on every node */
@@ -168,6 +174,8 @@ struct settings {
     int override_count;
     int workers;
     struct scheme_choice scheme;
+    const struct scheme_object *scheme_objects; /* with schemes of the user's own */
+    int scheme_object_count;
     const struct worker_graph *worker_graph; /* that `graph: file` of the scheme means; NULL: none */
     struct workload_settings workload;
     struct distribution compute_time;

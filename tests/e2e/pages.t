@@ -3,7 +3,7 @@
 # docs/how-to.md) are walked through from the first section to the last; of docs/gate.md and docs/database.md the examples that need no testbed.
 # (history.t has those of the section History; tests/check-sql those of docs/sql.md.)
 . "$(dirname "$0")/lib.sh"
-docs=$PWD/docs
+root=$PWD docs=$PWD/docs
 cd "$SCRATCH" || exit 1
 
 block() { # block PAGE SECTION KIND NUMBER: the fenced block of that kind, counted in the section; "" and 0: what is indented
@@ -69,6 +69,8 @@ like "$(head -c 100 first.html)" "<!DOCTYPE html>" "and the report is a page"
 cd .. || exit 1
 
 mkdir answers
+cc -shared -fPIC -I"$root" -I"$root/harness" -o answers/hub.so "$root/docs/examples/hub.c" 2> err.text
+ok $? "the page's scheme is compiled" "$(cat err.text)" # the page says where an installed one finds its headers
 cd answers || exit 1
 walk_page how-to.md
 cd .. || exit 1

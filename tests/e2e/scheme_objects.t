@@ -1,0 +1,101 @@
+#!/bin/sh
+# scheme_objects.t: TAP. The field schemes: the example of docs/how-to.md, compiled with plain cc against installed headers, in both worlds; what
+# is stored of it; and each way in which an object can be wrong, with file, line and column.
+. "$(dirname "$0")/lib.sh"
+root=$PWD
+cd "$SCRATCH" || exit 1
+
+# The headers as `make install` puts them, without the rest of the tree.
+for header in $(cd "$root" && cc -MM -std=gnu17 -I. -Iharness agents/node.h harness/base/err.h harness/base/detmath.h | tr -d '\\' | tr ' ' '\n' | grep '\.h$'); do
+    install -D -m 644 "$root/$header" "include/${header#harness/}"
+done
+compile() { # compile SOURCE OBJECT [OPTION...]
+    source=$1 object=$2
+    shift 2
+    cc -shared -fPIC -Wall -Wextra -Werror -Iinclude "$@" -o "$object" "$source" 2> cc.text
+    ok $? "cc makes $object" "$(cat cc.text)"
+}
+cp "$root/docs/examples/hub.c" hub.c
+compile hub.c hub.so
+is "$(nm -u hub.so | grep -v ' w ')" "" "which needs no symbol of the program: node.h is inline"
+
+campaign() { # campaign SCHEMES SCHEME: on standard output
+    cat <<Y
+name: mine
+schemes: $1
+topology: {link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 100KB, rounds: 8}
+compute.time: {distribution: constant, value: 5ms}
+matrix: {scheme: [$2], workers: [2, 3, 5]}
+Y
+}
+# ---- both worlds ----
+mkdir folder
+campaign "[../hub.so]" "hub, ps-sync" > folder/mine.yaml
+"$LAGGARD" plan folder/mine.yaml > plan.text 2> err.text
+is "$? $(grep -c 'scheme=hub workers=' plan.text)" "0 6" "plan knows its scheme" # three cells, three trials
+"$LAGGARD" run folder/mine.yaml --world virtual --quiet > run.text 2> err.text
+ok $? "the virtual world runs it" "$(cat err.text)"
+is "$(query mine.db "SELECT sum(status = 'finished') FROM trials WHERE scheme = 'hub'")" 3 "and every sum is right: a wrong one fails its trial"
+# One worker adds what comes: a round is at least (P-1) vectors in and as many out of one link, and no more than ps-sync's P and P.
+is "$(query mine.db "SELECT count(*) FROM cells a JOIN cells b ON a.workers = b.workers WHERE a.scheme = 'hub' AND b.scheme = 'ps-sync'
+    AND a.round_time_mean_ns < b.round_time_mean_ns AND a.round_time_mean_ns > 5e6 + 2 * (a.workers - 1) * 8e6")" 3 "its rounds are as long as its bytes"
+digest=$(sha256sum hub.so | cut -d ' ' -f 1)
+is "$(query mine.db "SELECT count(DISTINCT cell) FROM cells" 2>/dev/null) $(sqlite3 mine.db .dump | grep -c "sha256: \"$digest\"" | sed 's/^[1-9].*/stored/')" "6 stored" "and the settings have the object's digest"
+if can_emulate; then
+    before=$(leftovers)
+    "$LAGGARD" run folder/mine.yaml --db emulated.db --quiet > run.text 2> err.text
+    ok $? "the emulated world runs it: agents load it before their sandboxes close" "$(cat err.text)"
+    is "$(query emulated.db "SELECT sum(status = 'finished') FROM trials WHERE scheme = 'hub'")" 3 "and all trials finish"
+    is "$(settles_to "$before")" "$before" "and nothing is left"
+else
+    ok 0 "# skip laggard doctor says why this host cannot emulate"
+fi
+
+is "$("$LAGGARD" schemes hub --with ./hub.so | head -n 1)" "hub: worker 0 adds everyone's gradients, its own included, and sends the sum back" "laggard schemes --with lists it"
+"$LAGGARD" schemes --with none.so > out.text 2> err.text
+is "$? $(cat err.text)" "2 laggard: error: cannot open the shared object 'none.so': No such file or directory" "and refuses what is not there"
+
+# ---- what is wrong ----
+refused() { # refused NAME FILE ERE
+    "$LAGGARD" plan "$2" > out.text 2> err.text
+    is "$?" 2 "$1: exit code 2"
+    like "$(cat err.text)" "^laggard: error: $2:$3" "$1: the sentence"
+    is "$(wc -l < err.text) $(wc -c < out.text)" "1 0" "$1: one line, and nothing else"
+}
+campaign "[./none.so]" hub > none.yaml
+refused "no file" none.yaml "2:11: schemes: cannot open the shared object './none\.so': No such file or directory$"
+echo "no object" > text.so
+campaign "[./hub.so, ./text.so]" hub > text.yaml
+refused "no shared object" text.yaml "2:21: schemes: './text\.so' cannot be loaded as a shared object: "
+echo "int nothing;" > nothing.c
+compile nothing.c nothing.so
+campaign "[./nothing.so]" hub > nothing.yaml
+refused "no symbol" nothing.yaml "2:11: schemes: './nothing\.so' has no symbol 'laggard_schemes': SCHEME_OBJECT"
+sed 's/^SCHEME_OBJECT.*/extern const struct scheme_object_export laggard_schemes; const struct scheme_object_export laggard_schemes = {99, 0, 0, NULL}; const void *used(void); const void *used(void) { return \&scheme_hub; }/' hub.c > old.c
+compile old.c old.so
+campaign "[./old.so]" hub > old.yaml
+refused "another version" old.yaml "2:11: schemes: './old\.so' was compiled for version 99 of the scheme interface, this program has version 1; compile it"
+sed 's/"hub"/"ring"/' hub.c > ring.c
+compile ring.c ring.so
+campaign "[./ring.so]" ring > ring.yaml
+refused "a name that is taken" ring.yaml "2:11: schemes: './ring\.so' has a scheme 'ring', and there is one of that name already"
+campaign "[{file: ./hub.so, sha256: abc}]" hub > digest.yaml
+refused "another digest" digest.yaml "2:36: schemes\.sha256: found 'abc', but the SHA-256 of './hub\.so' is $digest$"
+campaign "[{file: ./hub.so, sha256: $digest}]" hub > pinned.yaml
+"$LAGGARD" plan pinned.yaml > out.text 2> err.text
+ok $? "the right digest is right" "$(cat err.text)"
+campaign "./hub.so" hub > word.yaml
+refused "no list" word.yaml "2:10: schemes: a list of 1 to 16 shared objects is needed"
+campaign "[./hub.so]" hob > hob.yaml
+refused "a scheme that it has not" hob.yaml "6:19: scheme: unknown scheme 'hob', did you mean 'hub'"
+
+# ---- an object that changed between two runs of one campaign ----
+campaign "[./hub.so]" hub > again.yaml
+"$LAGGARD" run again.yaml --world virtual --quiet --shard 1/2 --db again.db > run.text 2> err.text
+ok $? "a share of a campaign" "$(cat err.text)"
+compile hub.c hub.so -O2
+"$LAGGARD" run again.yaml --world virtual --quiet --shard 1/2 --db again.db --resume > run.text 2> err.text
+is "$?" 2 "does not go on with another object: exit code 2"
+cd "$root" || exit 1
+finish
