@@ -1,5 +1,6 @@
 /* cmd_doctor.c: `laggard doctor`: what this host can do; exit code 3 when no campaign with delayed links can run here. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -152,7 +153,7 @@ int cmd_doctor(int argc, char **argv, struct err *err)
     if (options.noise &&
         ((result = store_check(options.noise, err)) < 0 || (result = doctor_noise_campaign(options.noise, &campaign_id, err)) < 0))
         return result;
-    struct doctor_host host = {.root = options.root, .folder = ".", .arena = arena};
+    struct doctor_host host = {.root = options.root, .folder = ".", .user = geteuid(), .arena = arena};
     if ((result = fabric_probe(&host.fabric, err)) < 0)
         return result;
     bool able = true;

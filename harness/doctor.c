@@ -55,6 +55,7 @@ static const struct doctor_check checks[] = {
     {"openblas", DOCTOR_RECOMMENDED, "gradients are computed by OpenBLAS", doctor_blas},
     {"gnuplot", DOCTOR_RECOMMENDED, "plots", doctor_gnuplot},
 };
+enum { TABLE_BYTES = 1 << 18, FILE_BYTES = 1 << 14 };
 enum { CHECK_COUNT = sizeof(checks) / sizeof(checks[0]) };
 
 int doctor_check_count(void)
@@ -104,6 +105,14 @@ int64_t doctor_number(const struct doctor_host *host, const char *path)
 {
     const char *line = doctor_line(host, path);
     return line && isdigit((unsigned char)*line) ? strtoll(line, NULL, 10) : -1;
+}
+
+bool doctor_group(const struct doctor_host *host, int version, const char *controller, struct control_group *group)
+{
+    char *mountinfo = arena_new_array(host->arena, char, TABLE_BYTES), own[FILE_BYTES];
+    return doctor_read(host, "/proc/self/mountinfo", mountinfo, TABLE_BYTES) &&
+           doctor_read(host, "/proc/self/cgroup", own, sizeof(own)) &&
+           control_group_parse(mountinfo, own, version, controller, group);
 }
 
 void doctor_answer(struct doctor_finding *finding, bool good, const char *found, const char *remedy)

@@ -8,6 +8,7 @@
 #define LAGGARD_HARNESS_DOCTOR_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "netem/fabric.h"
 
@@ -21,6 +22,7 @@ enum doctor_state { DOCTOR_UNKNOWN, DOCTOR_YES, DOCTOR_NO, DOCTOR_STATE_COUNT };
 struct doctor_host {
     const char *root;   /* before every path that is read; "": this host */
     const char *folder; /* where a database would go; disk speed is measured there */
+    uid_t user;         /* whose privileges count */
     struct arena *arena;
     struct fabric_host fabric; /* as tried */
 };

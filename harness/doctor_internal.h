@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/control_group.h"
 #include "harness/doctor.h"
 
 enum { USUAL_NODES = 64 }; /* the largest usual campaign: so many nodes in a star of delayed links */
@@ -16,6 +17,9 @@ const char *doctor_line(const struct doctor_host *host, const char *path);
 /* Its first number; -1: it cannot be read, or begins with no number. */
 int64_t doctor_number(const struct doctor_host *host, const char *path);
 const char *doctor_path(const struct doctor_host *host, const char *path);
+
+/* This process's control group of a hierarchy (harness/control_group.h); false: there is none, or the host does not tell. */
+bool doctor_group(const struct doctor_host *host, int version, const char *controller, struct control_group *group);
 
 void doctor_answer(struct doctor_finding *finding, bool good, const char *found, const char *remedy /* where it is not */);
 void doctor_count(struct doctor_finding *finding, const char *name, double value);

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "harness/control_group.h"
 #include "harness/cpu_limit.h"
 #include "harness/doctor_internal.h"
 #include "harness/host_limits.h"
@@ -66,11 +65,11 @@ void doctor_room(const struct doctor_host *host, struct doctor_finding *finding)
     doctor_count(finding, "nodes", nodes);
 }
 
-static void look_at_hierarchy(const struct doctor_host *host, const char *mountinfo, const char *own, int version,
-                              const char *controller, struct text *found, bool *writable)
+static void look_at_hierarchy(const struct doctor_host *host, int version, const char *controller, struct text *found,
+                              bool *writable)
 {
     struct control_group group;
-    if (!control_group_parse(mountinfo, own, version, controller, &group))
+    if (!doctor_group(host, version, controller, &group))
         return;
     const char *folder = group.folder[0] ? group.folder : group.mount;
     const char *names = version == 2 ? doctor_line(host, arena_printf(host->arena, "%s/cgroup.controllers", folder)) : controller;
@@ -83,15 +82,13 @@ static void look_at_hierarchy(const struct doctor_host *host, const char *mounti
 void doctor_cgroups(const struct doctor_host *host, struct doctor_finding *finding)
 {
     static const char *const controllers[] = {"cpu", "memory", "pids"};
-    static char mountinfo[1 << 16], own[1 << 14];
-    if (!doctor_read(host, "/proc/self/mountinfo", mountinfo, sizeof(mountinfo)) ||
-        !doctor_read(host, "/proc/self/cgroup", own, sizeof(own)))
+    if (!doctor_line(host, "/proc/self/cgroup"))
         return;
     struct text found = {0};
     bool writable = false;
-    look_at_hierarchy(host, mountinfo, own, 2, "cpu", &found, &writable);
+    look_at_hierarchy(host, 2, "cpu", &found, &writable);
     for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
-        look_at_hierarchy(host, mountinfo, own, 1, controllers[i], &found, &writable);
+        look_at_hierarchy(host, 1, controllers[i], &found, &writable);
     doctor_answer(finding, writable, found.length ? arena_strdup(host->arena, found.bytes) : "none is mounted",
                   "systemd-run --user --scope -p Delegate=yes laggard run FILE, or run laggard as root");
     text_free(&found);

@@ -33,7 +33,7 @@ static const char *remedy_of(const struct doctor_host *host)
         return remedy_unprivileged;
     if (doctor_number(host, APPARMOR) > 0)
         return remedy_apparmor;
-    return seccomp_mode(host) == 2 ? remedy_container : "run laggard as root";
+    return seccomp_mode(host) == 2 || host->user == 0 ? remedy_container : "run laggard as root";
 }
 
 void doctor_root(const struct doctor_host *host, struct doctor_finding *finding)

@@ -8,7 +8,6 @@
 
 #include "base/arena.h"
 #include "base/awake.h"
-#include "harness/control_group.h"
 #include "harness/doctor_internal.h"
 
 #define CPU "/sys/devices/system/cpu/"
@@ -63,15 +62,13 @@ static double quota_of(const struct doctor_host *host, const char *folder, int v
 /* Every group from this process's own up to what is mounted may have one; the least counts. */
 void doctor_quota(const struct doctor_host *host, struct doctor_finding *finding)
 {
-    static char mountinfo[1 << 16], own[1 << 14];
-    if (!doctor_read(host, "/proc/self/mountinfo", mountinfo, sizeof(mountinfo)) ||
-        !doctor_read(host, "/proc/self/cgroup", own, sizeof(own)))
+    if (!doctor_line(host, "/proc/self/cgroup"))
         return;
     double least = 0;
     const char *where = "";
     for (int version = 1; version <= 2; version++) {
         struct control_group group;
-        if (!control_group_parse(mountinfo, own, version, "cpu", &group))
+        if (!doctor_group(host, version, "cpu", &group))
             continue;
         char *folder = group.folder[0] ? group.folder : group.mount;
         for (size_t shortest = strlen(group.mount);;) {

@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "harness/doctor.h"
 
-enum { FILES_MAX = 4 };
+enum { FILES_MAX = 4, ORDINARY = 1000 };
 static char root[] = "/tmp/laggard-test-doctor-XXXXXX";
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
@@ -240,7 +240,7 @@ static void each_check_answers_by_what_it_reads(void **state)
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         const struct example *example = &examples[i];
         cleanup(arena_cleanup) struct arena *arena = arena_new();
-        struct doctor_host host = {.root = root, .folder = root, .arena = arena, .fabric = *example->fabric};
+        struct doctor_host host = {.root = root, .folder = root, .user = ORDINARY, .arena = arena, .fabric = *example->fabric};
         struct doctor_finding finding = {0};
         empty_root();
         for (int f = 0; f < FILES_MAX && example->files[f].path; f++)
@@ -258,7 +258,7 @@ static void namespaces_too_few_are_told_with_how_many_are_needed(void **state)
 {
     (void)state;
     cleanup(arena_cleanup) struct arena *arena = arena_new();
-    struct doctor_host host = {.root = root, .folder = root, .arena = arena, .fabric = able};
+    struct doctor_host host = {.root = root, .folder = root, .user = ORDINARY, .arena = arena, .fabric = able};
     struct doctor_finding finding = {0};
     empty_root();
     write_file("/proc/sys/user/max_net_namespaces", "9\n");
@@ -268,12 +268,24 @@ static void namespaces_too_few_are_told_with_how_many_are_needed(void **state)
     assert_string_equal(finding.remedy, "as root: sysctl -w user.max_net_namespaces=10000");
 }
 
+static void root_that_may_make_no_namespaces_is_in_a_container(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct doctor_host host = {.root = root, .folder = root, .user = 0, .arena = arena, .fabric = unable};
+    struct doctor_finding finding = {0};
+    empty_root();
+    doctor_check_find("user namespaces")->look(&host, &finding);
+    assert_string_equal(finding.remedy, "start the container with --security-opt seccomp=unconfined --security-opt "
+                                        "apparmor=unconfined, or with --cap-add SYS_ADMIN --cap-add NET_ADMIN");
+}
+
 /* Whatever is missing: an answer, and with a no, almost always a remedy. */
 static void every_check_bears_an_empty_host(void **state)
 {
     (void)state;
     cleanup(arena_cleanup) struct arena *arena = arena_new();
-    struct doctor_host host = {.root = root, .folder = root, .arena = arena, .fabric = unable};
+    struct doctor_host host = {.root = root, .folder = root, .user = ORDINARY, .arena = arena, .fabric = unable};
     empty_root();
     for (int i = 0; i < doctor_check_count(); i++) {
         const struct doctor_check *check = doctor_check_at(i);
@@ -316,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_check_answers_by_what_it_reads),
         cmocka_unit_test(namespaces_too_few_are_told_with_how_many_are_needed),
+        cmocka_unit_test(root_that_may_make_no_namespaces_is_in_a_container),
         cmocka_unit_test(every_check_bears_an_empty_host),
         cmocka_unit_test(a_folder_that_cannot_be_written_has_a_sentence),
     };
