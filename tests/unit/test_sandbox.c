@@ -48,22 +48,26 @@ static const struct call {
     long number, arguments[6];
     bool instrumented; /* sanitizers and coverage may make it */
 } forbidden[] = {
-    {"execve", SYS_execve, {0}, false},
-    {"execveat", SYS_execveat, {0}, false},
+#ifdef SYS_fork /* newer machines have only their successors */
     {"fork", SYS_fork, {0}, false},
     {"vfork", SYS_vfork, {0}, false},
+    {"open", SYS_open, {0}, true},
+    {"unlink", SYS_unlink, {0}, false},
+    {"rename", SYS_rename, {0}, false},
+    {"mkdir", SYS_mkdir, {0}, true},
+    {"chmod", SYS_chmod, {0}, false},
+#endif
+    {"execve", SYS_execve, {0}, false},
+    {"execveat", SYS_execveat, {0}, false},
     {"clone", SYS_clone, {SIGCHLD}, true},
     {"clone3", SYS_clone3, {0}, false},
     {"ptrace", SYS_ptrace, {0}, true},
     {"process_vm_readv", SYS_process_vm_readv, {0}, true},
     {"process_vm_writev", SYS_process_vm_writev, {0}, false},
-    {"open", SYS_open, {0}, true},
     {"openat", SYS_openat, {AT_FDCWD}, true},
+    {"unlinkat", SYS_unlinkat, {AT_FDCWD}, false},
+    {"renameat2", SYS_renameat2, {AT_FDCWD}, false},
     {"openat2", SYS_openat2, {AT_FDCWD}, false},
-    {"unlink", SYS_unlink, {0}, false},
-    {"rename", SYS_rename, {0}, false},
-    {"mkdir", SYS_mkdir, {0}, true},
-    {"chmod", SYS_chmod, {0}, false},
     {"mount", SYS_mount, {0}, false},
     {"open_tree", SYS_open_tree, {0}, false},
     {"move_mount", SYS_move_mount, {0}, false},
