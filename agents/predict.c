@@ -95,12 +95,28 @@ double predict_ready_ns(const struct scheme_setup *setup, int worker, double dra
     return fmax(drawn_ns * factor, setup->gradient_ns);
 }
 
+double predict_mean_ns(const struct scheme_setup *setup, int worker)
+{
+    const double factor = slow_factor(setup, worker);
+    if (setup->compute_time->kind == DISTRIBUTION_MEASURED)
+        return predict_ready_ns(setup, worker, 0);
+    if (setup->gradient_ns <= 0)
+        return factor * compute_time_mean(setup->compute_time);
+    return compute_time_order_mean(setup->compute_time, 1, 1, &factor, setup->gradient_ns);
+}
+
+double predict_stretched_ns(double drawn_ns, int drawn, int steps, double mean_ns)
+{
+    return mean_ns * steps + (drawn_ns - mean_ns * drawn) * sqrt((double)steps / drawn);
+}
+
 double predict_steps_ns(const struct scheme_setup *setup, int worker, int steps, struct rng *rng)
 {
+    const int drawn = steps < PREDICT_DRAWS_MOST ? steps : PREDICT_DRAWS_MOST;
     double sum_ns = 0;
-    for (int step = 0; step < steps; step++)
+    for (int step = 0; step < drawn; step++)
         sum_ns += predict_ready_ns(setup, worker, compute_time_sample(setup->compute_time, rng));
-    return sum_ns;
+    return drawn == steps ? sum_ns : predict_stretched_ns(sum_ns, drawn, steps, predict_mean_ns(setup, worker));
 }
 
 double predict_slowest_ns(const struct scheme_setup *setup)

@@ -24,7 +24,14 @@ double predict_slowest_ns(const struct scheme_setup *setup);
  * together_ns, the time if all begin together, where compute times do not vary, or for too many workers to follow. */
 double predict_staggered_ns(const struct scheme_setup *setup, const struct allreduce_algorithm *algorithm,
                             const struct allreduce_shape *shape, int steps, double together_ns);
-/* The time of so many gradients of this worker's, one after the other, as drawn. */
+/* E[max(X, c)] of one worker. */
+double predict_mean_ns(const struct scheme_setup *setup, int worker);
+/* Of so many gradients at most each time is drawn, however many follow each other: a million draws a period would take minutes. */
+enum { PREDICT_DRAWS_MOST = 64 };
+/* The time of more gradients than were drawn, from those: n X with the mean and the variance of the sum of n, mean_ns being one's.
+ *  */
+double predict_stretched_ns(double drawn_ns, int drawn, int steps, double mean_ns);
+/* The time of so many gradients of this worker's, one after the other, as drawn; of more than PREDICT_DRAWS_MOST, stretched. */
 double predict_steps_ns(const struct scheme_setup *setup, int worker, int steps, struct rng *rng);
 /* One all-reduce among the workers, node i being rank i, that all begin together: fills the parts but compute, returns their
  * sum. */

@@ -31,6 +31,7 @@ struct peer {
     struct flight up, down;
     uint64_t version, told, done, step;
     int pushed;
+    double mean_ns; /* of a gradient, where more are computed than drawn; 0: not known yet */
     bool waits, counted, owed;
     bool starved; /* would compute, but has no buffer free */
     bool covered; /* [group]: one of this group's workers is in the update being collected */
@@ -216,10 +217,16 @@ static void work_on(struct model *model)
 static void compute(struct model *model, int worker)
 {
     struct peer *client = &model->clients[worker];
+    const int draws = model->steps < PREDICT_DRAWS_MOST ? model->steps : PREDICT_DRAWS_MOST;
     double ready_at = model->now;
-    for (int i = 0; i < model->steps; i++) {
+    for (int i = 0; i < draws; i++) {
         double drawn = compute_time_draw(model->setup->compute_time, SEED, (uint32_t)worker, client->step++);
         ready_at += model->load * predict_ready_ns(model->setup, worker, drawn);
+    }
+    if (draws < model->steps) {
+        if (client->mean_ns == 0)
+            client->mean_ns = model->load * predict_mean_ns(model->setup, worker);
+        ready_at = model->now + predict_stretched_ns(ready_at - model->now, draws, model->steps, client->mean_ns);
     }
     timetable_set(&model->next, thing(worker, READY), ready_at);
 }

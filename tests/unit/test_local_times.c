@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "agents/predict.h"
 #include "agents/recorder.h"
@@ -183,6 +184,23 @@ static void slow_moments_average_out(void **state)
     assert_true(alone < predicted(setup_of("local-sgd", 8, 8, 1), &exponential).compute_ns);
 }
 
+/* The longest period is predicted at once, and as sums of many are: mean n X, of P workers the slowest 1.4236 (P = 8) deviations
+ * above. */
+static void the_longest_period_is_predicted_from_few_draws(void **state)
+{
+    (void)state;
+    static const char *const schemes[] = {"local-sgd", "slowmo", "overlap-local-sgd"};
+    const struct distribution exponential = {.kind = DISTRIBUTION_EXPONENTIAL, .mean_ns = 1e6};
+    const clock_t began = clock();
+    for (size_t s = 0; s < sizeof(schemes) / sizeof(*schemes); s++)
+        for (int period = 10000; period <= 1000000; period *= 100) {
+            const struct prediction prediction = predicted(setup_of(schemes[s], 8, period, 1), &exponential);
+            const double slowest = s == 2 ? 1 : 1 + 1.4236 / sqrt(period);
+            assert_float_equal(prediction.compute_ns, slowest * MS, 0.3 / sqrt(period) * MS * (s == 2 ? 5 : 1));
+        }
+    assert_true(clock() - began < 10 * CLOCKS_PER_SEC); /* of this process alone; a draw each would take five minutes */
+}
+
 static void adacomm_says_why_it_has_no_prediction(void **state)
 {
     (void)state;
@@ -239,6 +257,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_waited_for),
         cmocka_unit_test(predictions_hold_where_compute_times_vary),
         cmocka_unit_test(slow_moments_average_out),
+        cmocka_unit_test(the_longest_period_is_predicted_from_few_draws),
         cmocka_unit_test(adacomm_says_why_it_has_no_prediction),
         cmocka_unit_test(spans_have_room),
         cmocka_unit_test(nobody_survives_a_lost_worker),
