@@ -2,8 +2,8 @@
  *
  * Theory of operation. The file is hashed, loaded, and asked for its one symbol; everything is checked before the first row joins
  * the table, so that a refused object leaves nothing behind. Controller and agents do the same with the same file: an agent is told
- * the digest of what the controller loaded, and compares. It loads before its sandbox closes: later it could neither open the file
- * nor map code. */
+ * the digest of what the controller loaded, and loads nothing else. It loads before its sandbox closes: later it could neither open
+ * the file nor map code. */
 #include "agents/scheme_object.h"
 
 #include <dlfcn.h>
@@ -127,7 +127,7 @@ static int load(const char *file, const char *path, struct err *err)
     return result;
 }
 
-int scheme_object_load(const char *path, struct scheme_object *object, struct err *err)
+int scheme_object_load(const char *path, const char *sha256, struct scheme_object *object, struct err *err)
 {
     cleanup(free_pointer) char *file = realpath(path, NULL);
     char hex[HEX_BYTES];
@@ -136,6 +136,8 @@ int scheme_object_load(const char *path, struct scheme_object *object, struct er
     int result = hash_file(file, path, hex, err);
     if (result < 0)
         return result;
+    if (sha256 && strcmp(sha256, hex) != 0)
+        return err_set(err, ERR_USAGE, "'%s' is another file than was asked for: its SHA-256 is %s, not %s", path, hex, sha256);
     int known = 0;
     while (known < object_count && strcmp(objects[known].file, file) != 0)
         known++;

@@ -8,8 +8,9 @@
 struct err;
 
 /* The object's schemes are in the table from then on. An object that was loaded before is loaded no second time; one that has
- * changed since is an error. `object` has strings that live as long as the process, and the path as it was given. ERR_USAGE: there
- * is no such file, it is no shared object, it has no schemes, they are of another version, or a name is taken. */
-int scheme_object_load(const char *path, struct scheme_object *object, struct err *err);
+ * changed since is an error. With a `sha256` (hexadecimal; NULL: any) a file of another digest is not loaded. `object` has strings
+ * that live as long as the process, and the path as it was given. ERR_USAGE: there is no such file, it is no shared object, it has
+ * no schemes, they are of another version, or a name is taken. */
+int scheme_object_load(const char *path, const char *sha256, struct scheme_object *object, struct err *err);
 
 #endif

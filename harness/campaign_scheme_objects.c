@@ -1,6 +1,6 @@
 /* campaign_scheme_objects.c: the field schemes: shared objects with schemes of the user's own, ./mine.so or {file: ./mine.so,
- * sha256: ...}. They are loaded while the file is read, before any scheme's name is looked for; where a digest stands, the object
- * has to have it. Settings are spelled with the digest, so that what is stored says what ran. */
+ * sha256: ...}. They are loaded while the file is read, before any scheme's name is looked for; where a digest stands, no other
+ * file is loaded. Settings are spelled with the digest, so that what is stored says what ran. */
 #include <string.h>
 
 #include "agents/scheme_object.h"
@@ -10,20 +10,17 @@
 #include "campaign_internal.h"
 #include "yaml_document.h"
 
-enum { OBJECTS_MAX = 16 };
+enum { OBJECTS_MAX = 16, DIGITS = 64 };
 static const char *const keys[] = {"file", "sha256"};
 static const char example[] = "[./mine.so]";
 
-static int check_digest(const struct reader *reader, const struct yaml_value *value, const char *key,
-                        const struct scheme_object *object)
+static int check_digest(const struct reader *reader, const struct yaml_value *value, const char *key)
 {
     int status = campaign_need_scalar(reader, value, key);
-    if (status < 0)
-        return status;
-    if (strcmp(value->text, object->sha256) != 0)
-        return campaign_fail(reader, value, key, "found '%s', but the SHA-256 of '%s' is %s",
-                             yaml_document_printable(value->text).text, object->path, object->sha256);
-    return 0;
+    if (status == 0 && (strlen(value->text) != DIGITS || strspn(value->text, "0123456789abcdef") != DIGITS))
+        status = campaign_fail(reader, value, key, "found '%s', a SHA-256 is needed: %d digits of 0 to 9 and a to f",
+                               yaml_document_printable(value->text).text, DIGITS);
+    return status;
 }
 
 static int read_object(const struct reader *reader, const struct yaml_value *value, const char *key, struct scheme_object *object)
@@ -41,10 +38,10 @@ static int read_object(const struct reader *reader, const struct yaml_value *val
     const char *path;
     struct err err;
     int status = campaign_read_path(reader, file, key, &path);
-    if (status == 0 && scheme_object_load(path, object, &err) < 0)
-        status = campaign_fail(reader, file, key, "%s", err.text);
     if (status == 0 && digest)
-        status = check_digest(reader, digest, arena_printf(reader->arena, "%s.sha256", key), object);
+        status = check_digest(reader, digest, arena_printf(reader->arena, "%s.sha256", key));
+    if (status == 0 && scheme_object_load(path, digest ? digest->text : NULL, object, &err) < 0)
+        status = campaign_fail(reader, file, key, "%s", err.text);
     return status;
 }
 

@@ -80,7 +80,7 @@ int cmd_schemes(int argc, char **argv, struct err *err)
     int result = options_parse(&cmd_schemes_table, argc, argv, &options, &names, err);
     if (result != 0)
         return result < 0 ? result : 0;
-    if (options.with && (result = scheme_object_load(options.with, &object, err)) < 0)
+    if (options.with && (result = scheme_object_load(options.with, NULL, &object, err)) < 0)
         return result;
     if (names == 1 && !scheme_find(argv[0])) {
         const char *known[64];

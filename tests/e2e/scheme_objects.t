@@ -80,9 +80,12 @@ sed 's/"hub"/"ring"/' hub.c > ring.c
 compile ring.c ring.so
 campaign "[./ring.so]" ring > ring.yaml
 refused "a name that is taken" ring.yaml "2:11: schemes: './ring\.so' has a scheme 'ring', and there is one of that name already"
-campaign "[{file: ./hub.so, sha256: abc}]" hub > digest.yaml
-refused "another digest" digest.yaml "2:36: schemes\.sha256: found 'abc', but the SHA-256 of './hub\.so' is $digest$"
-campaign "[{file: ./hub.so, sha256: $digest}]" hub > pinned.yaml
+campaign "[{file: ./hub.so, sha256: abc}]" hub > short.yaml
+refused "no digest" short.yaml "2:36: schemes\.sha256: found 'abc', a SHA-256 is needed: 64 digits of 0 to 9 and a to f$"
+zeros=$(printf %064d 0)
+campaign "[{file: ./hub.so, sha256: \"$zeros\"}]" hub > digest.yaml
+refused "another digest" digest.yaml "2:18: schemes: './hub\.so' is another file than was asked for: its SHA-256 is $digest, not $zeros$"
+campaign "[{file: ./hub.so, sha256: \"$digest\"}]" hub > pinned.yaml
 "$LAGGARD" plan pinned.yaml > out.text 2> err.text
 ok $? "the right digest is right" "$(cat err.text)"
 campaign "./hub.so" hub > word.yaml
