@@ -99,14 +99,24 @@ static bool precise_enough(const struct scheme_setup *setup, int s)
     return amplification <= GRADIENT_CODING_AMPLIFICATION_MAX;
 }
 
+/* Adds a number to the list; one that is full says that there are more. */
+static void allow(char *list, size_t bytes, int number)
+{
+    static const char more[] = " ...";
+    char one[16];
+    const size_t used = strlen(list), length = (size_t)snprintf(one, sizeof(one), ", %d", number);
+    if (used + length + sizeof(more) <= bytes)
+        memcpy(list + used, one, length + 1);
+    else if (list[used - 1] != '.')
+        memcpy(list + used, more, sizeof(more));
+}
+
 static int refuse_fractional(const struct scheme_setup *setup, struct err *err)
 {
     char allowed[200] = "0";
-    for (int s = 1; s < setup->workers; s++) {
-        const size_t used = strlen(allowed);
+    for (int s = 1; s < setup->workers; s++)
         if (setup->workers % (s + 1) == 0)
-            snprintf(allowed + used, sizeof(allowed) - used, ", %d", s);
-    }
+            allow(allowed, sizeof(allowed), s);
     return err_set(
         err, ERR_USAGE,
         "scheme 'gradient-coding' with %d workers: found stragglers %d with code: fractional, whose groups of stragglers + 1 must "
@@ -118,11 +128,9 @@ static int refuse_cyclic(const struct scheme_setup *setup, struct err *err)
 {
     const int n = setup->workers;
     char allowed[200] = "0";
-    for (int s = 1; s <= GRADIENT_CODE_STRAGGLERS_MAX && s < n - 1; s++) {
-        const size_t used = strlen(allowed);
+    for (int s = 1; s <= GRADIENT_CODE_STRAGGLERS_MAX && s < n - 1; s++)
         if (precise_enough(setup, s))
-            snprintf(allowed + used, sizeof(allowed) - used, ", %d", s);
-    }
+            allow(allowed, sizeof(allowed), s);
     return err_set(
         err, ERR_USAGE,
         "scheme 'gradient-coding' with %d workers: found stragglers %d with code: cyclic, which would make float32's rounding "
