@@ -13,18 +13,6 @@
 
 const int local_rig_workers[LOCAL_RIG_WORKER_COUNTS] = {1, 2, 3, 5, 8};
 
-struct memory_world_settings local_rig_hostile(const struct scheme_setup *setup, uint64_t seed)
-{
-    return (struct memory_world_settings){
-        .setup = setup,
-        .seed = seed,
-        .immediate_compute = seed & 1,
-        .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-        .later_limit = seed & 4 ? 3 : 0,
-        .slow_first_node = seed & 8 ? 40 : 0,
-    };
-}
-
 void local_rig_set(struct scheme_setup *setup, const char *name, double value)
 {
     for (int i = 0; i < setup->scheme->param_count; i++)

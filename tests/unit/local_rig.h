@@ -10,8 +10,6 @@ extern const int local_rig_workers[LOCAL_RIG_WORKER_COUNTS];
 /* LOCAL_RIG_ROUNDS rounds; adacomm's period stays as it is. */
 struct scheme_setup local_rig_setup(const char *scheme, int workers, size_t count, double period);
 void local_rig_set(struct scheme_setup *setup, const char *parameter, double value);
-/* Every combination of the ways in which the world can be hostile, by the bits of the seed. */
-struct memory_world_settings local_rig_hostile(const struct scheme_setup *setup, uint64_t seed);
 /* To its good end: all nodes have finished all rounds, and no buffer is left. */
 void local_rig_run(struct memory_world *world, const struct scheme_setup *setup);
 

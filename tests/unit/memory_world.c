@@ -75,6 +75,18 @@ static void copy_setup(struct memory_world *world, const struct scheme_setup *se
     world->setup.prepared = world->prepared;
 }
 
+struct memory_world_settings memory_world_hostile(const struct scheme_setup *setup, uint64_t seed)
+{
+    return (struct memory_world_settings){
+        .setup = setup,
+        .seed = seed,
+        .immediate_compute = seed & 1,
+        .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
+        .later_limit = seed & 4 ? 3 : 0,
+        .slow_first_node = seed & 8 ? 40 : 0,
+    };
+}
+
 struct memory_world *memory_world_new(const struct memory_world_settings *settings)
 {
     struct memory_world *world = calloc(1, sizeof(*world));

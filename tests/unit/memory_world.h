@@ -41,6 +41,9 @@ struct memory_world_settings {
     void (*check)(void *context, int node, const float *sum, int contributors, size_t first, size_t count, uint64_t step);
 };
 
+/* Settings for every combination of the ways in which the world can be hostile, by the lowest four bits of the seed. */
+struct memory_world_settings memory_world_hostile(const struct scheme_setup *setup, uint64_t seed);
+
 struct memory_node_result {
     uint64_t sent_bytes, sent_messages;
     uint64_t

@@ -92,17 +92,11 @@ static struct scheme_setup setup_of(const char *scheme, int workers, int shards,
 
 static struct memory_world_settings hostile(const struct scheme_setup *setup, uint64_t seed, struct case_of *own)
 {
-    return (struct memory_world_settings){
-        .setup = setup,
-        .seed = seed,
-        .immediate_compute = seed & 1,
-        .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-        .later_limit = seed & 4 ? 3 : 0,
-        .slow_first_node = seed & 8 ? 40 : 0,
-        .context = own,
-        .samples = samples_done,
-        .gradient = whole_gradient,
-    };
+    struct memory_world_settings settings = memory_world_hostile(setup, seed);
+    settings.context = own;
+    settings.samples = samples_done;
+    settings.gradient = whole_gradient;
+    return settings;
 }
 
 static void run_to_the_end(struct memory_world *world, const struct scheme_setup *setup)

@@ -79,15 +79,10 @@ static void run(struct scheme_setup *setup, uint64_t seed)
     setup->prepared_bytes = prepared.length;
     found.setup = setup;
     memset(found.told, 0, sizeof(found.told));
-    const struct memory_world_settings settings = {.setup = setup,
-                                                   .seed = seed,
-                                                   .immediate_compute = seed & 1,
-                                                   .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-                                                   .later_limit = seed & 4 ? 3 : 0,
-                                                   .slow_first_node = seed & 8 ? 40 : 0,
-                                                   .context = &found,
-                                                   .gradient = make_gradient,
-                                                   .check = note_sum};
+    struct memory_world_settings settings = memory_world_hostile(setup, seed);
+    settings.context = &found;
+    settings.gradient = make_gradient;
+    settings.check = note_sum;
     struct err err = {0};
     if (setup->scheme->check(setup, &err) < 0)
         fail_msg("%s", err.text);

@@ -139,14 +139,10 @@ static void expected_models(const struct scheme_setup *setup, struct pull *pull,
 
 static struct memory_world_settings hostile(const struct scheme_setup *setup, uint64_t seed, struct pull *pull)
 {
-    return (struct memory_world_settings){.setup = setup,
-                                          .seed = seed,
-                                          .immediate_compute = seed & 1,
-                                          .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-                                          .later_limit = seed & 4 ? 3 : 0,
-                                          .slow_first_node = seed & 8 ? 40 : 0,
-                                          .context = pull,
-                                          .gradient = pull_gradient};
+    struct memory_world_settings settings = memory_world_hostile(setup, seed);
+    settings.context = pull;
+    settings.gradient = pull_gradient;
+    return settings;
 }
 
 /* Runs to the end with what the controller prepares; every node sent S bytes to each active neighbour. */

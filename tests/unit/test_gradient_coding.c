@@ -175,16 +175,6 @@ static struct scheme_setup coded_setup(int workers, int stragglers, enum gradien
     return setup;
 }
 
-static struct memory_world_settings hostile(const struct scheme_setup *setup, uint64_t seed)
-{
-    return (struct memory_world_settings){.setup = setup,
-                                          .seed = seed,
-                                          .immediate_compute = seed & 1,
-                                          .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-                                          .later_limit = seed & 4 ? 3 : 0,
-                                          .slow_first_node = seed & 8 ? 40 : 0};
-}
-
 static void assert_good_end(struct memory_world *world, const struct scheme_setup *setup, int quota)
 {
     if (memory_world_failure(world))
@@ -229,7 +219,7 @@ static void test_the_sum_is_whole(void **state)
             const double amplification = scheme_amplification(&setup);
             const bool exact = amplification == 1 && cells[c].quota * (cells[c].stragglers + 1) == cells[c].workers;
             struct watch watch = {.setup = &setup, .allowed = exact ? 0 : amplification * (2 * cells[c].stragglers + 2) * 0x1p-24};
-            struct memory_world_settings settings = hostile(&setup, seed);
+            struct memory_world_settings settings = memory_world_hostile(&setup, seed);
             settings.context = &watch;
             settings.gradient = whole_gradient;
             settings.check = check_sum;
@@ -247,7 +237,7 @@ static void train(const struct scheme_setup *setup, uint64_t seed, float *model)
     float initial[FLOATS];
     for (size_t i = 0; i < FLOATS; i++)
         initial[i] = (float)i / 64;
-    struct memory_world_settings settings = hostile(setup, seed);
+    struct memory_world_settings settings = memory_world_hostile(setup, seed);
     settings.initial_model = initial;
     settings.gradient = trained_gradient;
     cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);

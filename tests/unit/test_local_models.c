@@ -56,7 +56,7 @@ static void train(struct scheme_setup setup, uint64_t seed, float *models)
     for (size_t i = 0; i < COUNT; i++)
         initial[i] = initial_value(i);
     assert_int_equal(setup.parameter_count, COUNT);
-    struct memory_world_settings settings = local_rig_hostile(&setup, seed);
+    struct memory_world_settings settings = memory_world_hostile(&setup, seed);
     settings.context = &setup;
     settings.gradient = curved_gradient;
     settings.loss = falling_loss;
@@ -322,7 +322,7 @@ static void what_all_have_in_common_is_evaluated(void **state)
         initial[i] = initial_value(i);
     for (int s = 0; s < 5; s++) {
         struct scheme_setup setup = local_rig_setup(schemes[s], 3, COUNT, 6); /* two steps are left over */
-        struct memory_world_settings settings = local_rig_hostile(&setup, (uint64_t)s);
+        struct memory_world_settings settings = memory_world_hostile(&setup, (uint64_t)s);
         settings.context = &setup;
         settings.gradient = curved_gradient;
         settings.initial_model = initial;

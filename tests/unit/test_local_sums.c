@@ -52,7 +52,7 @@ static void check_sum(void *context, int node, const float *sum, int contributor
 
 static struct memory_world *new_exact(const struct scheme_setup *setup, struct sums *sums, uint64_t seed)
 {
-    struct memory_world_settings settings = local_rig_hostile(setup, seed);
+    struct memory_world_settings settings = memory_world_hostile(setup, seed);
     settings.context = sums;
     settings.gradient = whole_gradient;
     settings.check = check_sum;

@@ -99,26 +99,13 @@ static void assert_bytes(struct memory_world *world, const struct scheme_setup *
     }
 }
 
-/* Every combination of the ways in which the world can be hostile, by the bits of the seed. */
-static struct memory_world_settings hostile(const struct scheme_setup *setup, uint64_t seed)
-{
-    return (struct memory_world_settings){
-        .setup = setup,
-        .seed = seed,
-        .immediate_compute = seed & 1,
-        .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-        .later_limit = seed & 4 ? 3 : 0,
-        .slow_first_node = seed & 8 ? 40 : 0,
-    };
-}
-
 static void run_exact_setup(struct scheme_setup setup, uint64_t seed)
 {
     const size_t count = setup.parameter_count;
     setup.rounds = ROUNDS;
     assert_true(!setup.scheme->check || setup.scheme->check(&setup, NULL) == 0);
     struct exact exact = {.setup = &setup};
-    struct memory_world_settings settings = hostile(&setup, seed);
+    struct memory_world_settings settings = memory_world_hostile(&setup, seed);
     settings.context = &exact;
     settings.gradient = whole_gradient;
     settings.check = check_sum;
@@ -305,7 +292,7 @@ static void run_learning(const char *scheme, int workers, double segment, int (*
     for (size_t i = 0; i < COUNT; i++)
         assert_float_equal(expected[i], one_process[i], 1e-6);
     for (uint64_t seed = 0; seed < 16; seed++) {
-        struct memory_world_settings settings = hostile(&setup, seed);
+        struct memory_world_settings settings = memory_world_hostile(&setup, seed);
         settings.context = &setup;
         settings.gradient = curved_gradient;
         settings.initial_model = initial;
@@ -367,7 +354,7 @@ static void run_foreign(const char *scheme, int source, int destination, struct 
     struct exact exact = {.setup = &setup};
     uint8_t payload[4096] = {0};
     for (uint64_t seed = 0; seed < 8; seed++) {
-        struct memory_world_settings settings = hostile(&setup, seed);
+        struct memory_world_settings settings = memory_world_hostile(&setup, seed);
         settings.context = &exact;
         settings.gradient = whole_gradient;
         cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);

@@ -104,18 +104,11 @@ static struct watch run(const struct rules *rules, int workers, int quota, doubl
     setup.rounds = ROUNDS;
     assert_int_equal(setup.scheme->check(&setup, NULL), 0);
     struct watch watch = {.setup = &setup, .rules = rules, .quota = quota};
-    struct memory_world_settings settings = {
-        .setup = &setup,
-        .seed = seed,
-        .immediate_compute = seed & 1,
-        .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-        .later_limit = seed & 4 ? 3 : 0,
-        .slow_first_node = seed & 8 ? 40 : 0,
-        .context = &watch,
-        .gradient = whole_gradient,
-        .gradient_told = on_told,
-        .check = check_sum,
-    };
+    struct memory_world_settings settings = memory_world_hostile(&setup, seed);
+    settings.context = &watch;
+    settings.gradient = whole_gradient;
+    settings.gradient_told = on_told;
+    settings.check = check_sum;
     cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
     memory_world_run(world);
     if (memory_world_failure(world))

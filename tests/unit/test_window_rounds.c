@@ -76,16 +76,11 @@ static void run_models(const struct scheme_setup *setup, uint64_t seed, bool not
     for (size_t i = 0; i < FLOATS; i++)
         initial[i] = first_value(i);
     struct run run = {.setup = setup, .nothing = nothing};
-    struct memory_world_settings settings = {.setup = setup,
-                                             .seed = seed,
-                                             .immediate_compute = seed & 1,
-                                             .sent = seed & 2 ? SENT_ON_TAKE : SENT_ANY_TIME,
-                                             .later_limit = seed & 4 ? 3 : 0,
-                                             .slow_first_node = seed & 8 ? 40 : 0,
-                                             .initial_model = initial,
-                                             .context = &run,
-                                             .samples = samples_done,
-                                             .gradient = curved_gradient};
+    struct memory_world_settings settings = memory_world_hostile(setup, seed);
+    settings.initial_model = initial;
+    settings.context = &run;
+    settings.samples = samples_done;
+    settings.gradient = curved_gradient;
     cleanup(memory_world_cleanup) struct memory_world *world = memory_world_new(&settings);
     memory_world_run(world);
     if (memory_world_failure(world))
