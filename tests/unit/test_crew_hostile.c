@@ -17,7 +17,7 @@
 #include "tests/unit/crew_rig.h"
 
 enum { FLOOD_MESSAGES = 2000000, MEMORY_MOST = 8 << 20 };
-static const int64_t SOON_NS = 30 * NS_PER_S; /* whatever the host's speed: before the deadline of a minute, which would end it, too */
+static const int64_t SOON_NS = 30 * NS_PER_S; /* on any host: half of the deadline, which would end it, too */
 
 static bool tell(struct fake_agent *agent, uint32_t rounds_done)
 {
@@ -153,8 +153,8 @@ static void harm_ends_the_trial_soon_and_costs_little(void **state)
         {flood_with_progress, CONTROL_COLLECT, "node w1: it "},
         {flood_with_failures, CONTROL_SETUP, "node w1, round 2: mine"},
         {flood_with_failures, CONTROL_START, "node w1, round 2: mine"},
-        {flood_inside_a_body, CONTROL_SETUP, "node w1: a message claims 67108863 bytes (operation 9, version 1), allowed are 4096"},
-        {flood_inside_a_body, CONTROL_START, "node w1: a message claims 67108863 bytes (operation 9, version 1), allowed are 4096"},
+        {flood_inside_a_body, CONTROL_SETUP, "node w1: a message claims 67108863 bytes (operation 9, version"},
+        {flood_inside_a_body, CONTROL_START, "node w1: a message claims 67108863 bytes (operation 9, version"},
         {fail_in_colour, CONTROL_START, "node w1, round 0: ?[2J?]0;owned? gone?"},
         {listen_without_a_number, CONTROL_SETUP, "node w1: it says that a gradient takes"},
         {listen_before_the_start, CONTROL_SETUP, "node w1: it says that a gradient takes -1 ns, allowed are 0 to 1e+15"},
