@@ -31,6 +31,14 @@ is "$?" 3 "no agent program: exit code 3"
 like "$(cat ../out.text)" '^needed: agent: .*/nowhere' "and the sentence"
 out=$("$LAGGARD" doctor --root "$SCRATCH/empty" neighbours "cpu quota" steal "clock source" 2>&1)
 is "$? $(printf '%s\n' "$out" | grep -c '^?')" "0 4" "a host that tells nothing"
+# A container that hides the kernel's folders.
+for hidden in /sys /proc; do
+    unshare -m mount -t tmpfs none $hidden 2> /dev/null || continue
+    out=$(LAGGARD_AGENT=$LAGGARD-agent unshare -m sh -c "mount -t tmpfs none $hidden && exec \"\$@\"" sh "$LAGGARD" doctor 2>&1)
+    status=$?
+    like "$status" '^[03]$' "without $hidden: an exit code of its own" "$out"
+    is "$(printf '%s\n' "$out" | grep -cE '^(yes|no|\?) +[a-z]')" "$("$LAGGARD" doctor --checks | tail -n +3 | wc -l)" "without $hidden: an answer to every check"
+done
 
 # A user who may make one user namespace, in which there can be no other.
 mkdir "$SCRATCH/programs" && cp "$LAGGARD" "$LAGGARD-agent" "$SCRATCH/programs/" && chmod 755 "$SCRATCH/programs" "$SCRATCH/programs/"*
