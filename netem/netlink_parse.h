@@ -1,6 +1,6 @@
 /* netem/netlink_parse.h: what the kernel's answers hold, out of their bytes alone. A message may be cut short or have attributes of
- * any length: nothing behind its end is read, and what is missing counts as 0. The kernel would not send such; but what reads memory
- * that others wrote is to be safe by itself, and is tested so (tests/fuzz/fuzz_netlink.c). */
+ * any length: nothing behind its end is read, and what is missing counts as 0. The kernel would not send such; but what reads
+ * memory that others wrote is to be safe by itself, and is tested so (tests/fuzz/fuzz_netlink.c). */
 #ifndef LAGGARD_NETEM_NETLINK_PARSE_H
 #define LAGGARD_NETEM_NETLINK_PARSE_H
 

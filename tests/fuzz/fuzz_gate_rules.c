@@ -1,5 +1,5 @@
-/* fuzz_gate_rules.c: damaged rules of a gate: thresholds with their cells, and waivers. Each is refused with a printable sentence at
- * a place, or every rule keeps what schemas/gate.h promises. */
+/* fuzz_gate_rules.c: damaged rules of a gate: thresholds with their cells, and waivers. Each is refused with a printable sentence
+ * at a place, or every rule keeps what schemas/gate.h promises. */
 #include "harness/gate_rules.h"
 
 #include <ctype.h>
