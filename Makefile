@@ -220,10 +220,13 @@ fuzz: | deps ## the fuzz targets guided by libFuzzer, under both sanitizers, FUZ
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release fuzz-programs
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-programs
 	$(Q)tests/fuzz/run-guided
-coverage: | deps ## line coverage of make check's tests by gcov, one line a source file
+coverage: | deps ## line coverage of make check's tests by gcov, one line a source file, and of all
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage programs test-programs
 	$(Q)LAGGARD_BUILD=build/coverage tests/run-check
-	$(Q)cd build/coverage && find . -name '*.gcda' -exec gcov -n {} + 2>/dev/null | paste - - - | grep -E "(harness|schemas|netem|agents|results)/"
+	$(Q)cd build/coverage && find . -name '*.gcda' -exec gcov -n {} + 2>/dev/null | awk -F "'" '/^File/ { file = $$2 } \
+		/^Lines/ && file ~ /^(\.\/)?(harness|schemas|netem|agents|results)\// { split($$0, part, /[:%]| of /); \
+		printf "%6.2f%% of %5d lines  %s\n", part[2], part[4], file; hit += part[2] * part[4] / 100; all += part[4]; file = "" } \
+		END { if (all) printf "%6.2f%% of %d lines of all\n", 100 * hit / all, all }'
 
 .PHONY: pages
 pages: all ## write anew what docs/ have from the program: fields (laggard-campaign.5), answers, queries by name and columns (sql.md)
