@@ -114,13 +114,17 @@ static void bash_values(const struct command *command, struct text *out)
 
 static void bash_command(const struct command *command, struct text *out)
 {
-    cleanup(text_free) struct text words = {0}, list = {0};
+    cleanup(text_free) struct text words = {0}, valued = {0}, list = {0};
     const int argument = argument_names(command, &list);
-    for (const struct option_row *row = rows_of(command); row->name; row++)
+    for (const struct option_row *row = rows_of(command); row->name; row++) {
         text_printf(&words, "--%s ", row->name);
-    text_printf(out, "        %s) words='%s--help'", command->name, words.bytes ? words.bytes : "");
+        if (row->type != OPTION_FLAG)
+            text_printf(&valued, " --%s", row->name);
+    }
+    text_printf(out, "        %s) words='%s--help'; valued='%s '", command->name, words.bytes ? words.bytes : "",
+                valued.bytes ? valued.bytes : "");
     if (argument > 0)
-        text_printf(out, "; [ $argument = %d ] && names='%s'", argument, list.bytes);
+        text_printf(out, "; position=%d names='%s'", argument, list.bytes);
     text_add(out, " ;;\n");
 }
 
@@ -131,17 +135,19 @@ static void write_bash(struct text *out)
     text_add(out, "# bash completion for laggard, printed by `laggard completion bash`\n"
                   "_laggard()\n{\n"
                   "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-                  "    local words='' names='' files=1 argument=1 i\n"
+                  "    local words='' valued='' names='' position=0 files=1 argument=1 i\n"
                   "    COMPREPLY=()\n"
                   "    if [ \"$COMP_CWORD\" = 1 ]; then\n");
     text_printf(out, "        COMPREPLY=($(compgen -W '%s --help --version' -- \"$word\"))\n        return\n    fi\n", words.bytes);
-    text_add(out, "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-                  "        [[ ${COMP_WORDS[i]} == -* ]] || argument=$((argument + 1))\n"
-                  "    done\n"
-                  "    case $command in\n");
+    text_add(out, "    case $command in\n");
     for (int i = 0; i < command_count(); i++)
         bash_command(command_at(i), out);
-    text_add(out, "    esac\n    case \"$command $previous\" in\n");
+    text_add(out, "    esac\n"
+                  "    for ((i = 2; i < COMP_CWORD; i++)); do # an option's value is no argument\n"
+                  "        [[ ${COMP_WORDS[i]} == -* || $valued == *\" ${COMP_WORDS[i-1]} \"* ]] || argument=$((argument + 1))\n"
+                  "    done\n"
+                  "    [ $argument = $position ] || names=''\n"
+                  "    case \"$command $previous\" in\n");
     for (int i = 0; i < command_count(); i++)
         bash_values(command_at(i), out);
     text_add(out, "        *) [[ $word == -* ]] && files=0 || words=$names ;;\n"

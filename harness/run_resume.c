@@ -143,11 +143,11 @@ static void take_over_trials(struct run *run, const struct stored_campaign *stor
         place[run->plan.trials[t].cell * repeats + run->plan.trials[t].repeat] = t + 1;
     for (int i = 0; i < stored->trial_count; i++) {
         const struct stored_trial *trial = &stored->trials[i];
-        for (int v = 0; v < plan_variants(&run->plan); v++) {
-            const int cell = trial->cell * plan_variants(&run->plan) + v;
-            if (cell < 0 || cell >= cells || trial->block < 0 || trial->block >= repeats)
-                continue;
-            const int t = place[cell * repeats + trial->block] - 1;
+        const int variants = plan_variants(&run->plan);
+        if (trial->cell < 0 || trial->cell >= cells / variants || trial->block < 0 || trial->block >= repeats)
+            continue;
+        for (int v = 0; v < variants; v++) {
+            const int t = place[(trial->cell * variants + v) * repeats + trial->block] - 1;
             if (t < 0 || !is_trial(run, &run->plan.trials[t], trial))
                 continue;
             finished[t] = finished[t] || trial->finished;

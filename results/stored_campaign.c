@@ -82,8 +82,8 @@ static int read_trials(struct sql *sql, struct arena *arena, struct stored_campa
         if (!trials)
             trials = arena_new_array(arena, struct stored_trial, (size_t)sql_integer(rows, 0));
         trials[campaign->trial_count++] = (struct stored_trial){.trial_id = sql_integer(rows, 1),
-                                                                .cell = (int)sql_integer(rows, 2),
-                                                                .block = (int)sql_integer(rows, 3),
+                                                                .cell = sql_integer(rows, 2),
+                                                                .block = sql_integer(rows, 3),
                                                                 .arm = keep(arena, rows, 4),
                                                                 .finished = sql_integer(rows, 5) != 0};
     }

@@ -17,7 +17,7 @@ struct stored_variant {        /* a cell under one arm, in the order of struct p
 };
 struct stored_trial {
     int64_t trial_id;
-    int cell, block; /* the cell's number */
+    int64_t cell, block; /* the cell's number */
     const char *arm;
     bool finished;
 };

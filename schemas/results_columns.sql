@@ -337,7 +337,7 @@ INSERT INTO column_doc (table_name, column_name, unit, text) VALUES
 ('traffic_flow', 'to_node', '', 'node or router where it is received'),
 ('event', '', '', 'something worth knowing that happened: what events of a campaign asked for, trial by trial, and what befell the campaign itself'),
 ('event', 'at_unix_ns', 'ns since 1970', 'when it happened, by the wall clock'),
-('event', 'kind', '', 'set, down, up, flap, partition, heal, pause, crash, trace: an event of the campaign; node-lost: a node that the others went on without; byzantine: more Byzantine workers than the scheme withstands; interrupted, left-out: of the campaign itself'),
+('event', 'kind', '', 'set, down, up, flap, partition, heal, pause, crash, trace: an event of the campaign; node-lost: a node that the others went on without; byzantine: more Byzantine workers than the scheme withstands; clock: somebody set the wall clock during a trial; noise: how steady the host was, a JSON object in text; interrupted, left-out, resumed, environment (it goes on on a host that has changed), replaced (a trial that had not finished made room for another): of the campaign itself'),
 ('event', 'text', '', 'a sentence: what was asked, on what, how late it came'),
 ('event', 'number', '', 'index of the event in the campaign file, from 0; NULL: the campaign itself, or nobody asked for it'),
 ('event', 'step', '', 'which step of a flap, a pause or a trace, from 0; NULL: it has no steps, or this row sums up those without a row'),

@@ -183,7 +183,10 @@ static bool master_wants(const struct polydot_state *state, const struct message
 static void master_take(struct node *node, const struct message *message)
 {
     struct polydot_state *state = node_state(node);
-    if (!master_wants(state, &message->header)) { /* others were faster while it landed */
+    bool taken = false; /* two products at one point say no more than one */
+    for (int i = 0; i < state->collected; i++)
+        taken = taken || state->from[i] == message->source;
+    if (taken || !master_wants(state, &message->header)) { /* others were faster while it landed */
         polydot_tell(node, message->header.step, (int)message->header.index, message->source, 0, GRADIENT_LATE);
         return;
     }

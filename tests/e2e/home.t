@@ -53,6 +53,7 @@ touch some.yaml
 is "$(completed laggard run so)" "some.yaml " "a file"
 is "$(completed laggard run --db so)" "some.yaml " "the file of an option"
 is "$(completed laggard sql some.db strag)" "stragglers " "a canned query"
+is "$(completed laggard sql --format csv some.db strag)" "stragglers " "behind an option with its value, too"
 is "$(completed laggard baselines s)" "set show " "an action"
 is "$(completed laggard schemes rin)" "ring " "a scheme"
 missing=""
@@ -70,7 +71,7 @@ fi
 
 # ---- make install ----
 make -C "$top" --no-print-directory install DESTDIR="$SCRATCH/root" PREFIX=/opt/laggard MODE="${LAGGARD_BUILD##*/}" > out.text 2>&1
-is "$? $(find root -type f | grep -vE '^root/opt/laggard/(bin|share/(doc|man|fish|zsh|bash-completion))/')" "0 " "everything is below PREFIX"
+is "$? $(find root -type f | grep -vE '^root/opt/laggard/(bin|include/laggard|share/(doc|man|fish|zsh|bash-completion))/')" "0 " "everything is below PREFIX"
 is "$(root/opt/laggard/bin/laggard --version)" "$("$LAGGARD" --version)" "what is installed runs"
 is "$(cat root/opt/laggard/share/bash-completion/completions/laggard root/opt/laggard/share/zsh/site-functions/_laggard root/opt/laggard/share/fish/vendor_completions.d/laggard.fish)" \
     "$(cat laggard.bash laggard.zsh laggard.fish)" "with the completions"
