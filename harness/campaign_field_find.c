@@ -69,6 +69,26 @@ const char *campaign_field_refuser(const struct campaign_field *field, const str
                                        : arena_printf(arena, "workload.model %s", model_names[settings->workload.model]);
 }
 
+/* " Known are: ..." with the keys of the mapping whose fields begin with prefix, "workload.shards." for one, each once. */
+static const char *known_beneath(struct arena *arena, const char *prefix)
+{
+    const char *list = "", *last = "";
+    size_t prefix_length = strlen(prefix), last_length = 0;
+    for (int i = 0; i < campaign_field_count; i++) {
+        const char *path = campaign_fields[i].path;
+        if (strncmp(path, prefix, prefix_length) != 0)
+            continue;
+        path += prefix_length;
+        size_t length = strcspn(path, ".");
+        if (length == last_length && strncmp(path, last, length) == 0)
+            continue;
+        list = arena_printf(arena, "%s%s%.*s", list, *list ? ", " : "", (int)length, path);
+        last = path;
+        last_length = length;
+    }
+    return *list ? arena_printf(arena, " Known are: %s", list) : " `laggard fields` lists the known ones";
+}
+
 /* Keys that could have been meant: those of the same mapping, then fields anywhere whose last word is the same. */
 int campaign_field_unknown(const struct reader *reader, const struct yaml_value *value, const char *prefix, const char *key)
 {
@@ -96,6 +116,6 @@ int campaign_field_unknown(const struct reader *reader, const struct yaml_value 
         if (found)
             near = arena_printf(reader->arena, ", did you mean '%s'?", campaign_fields[i].path);
     }
-    return campaign_fail_key(reader, value, NULL, "unknown key '%s%s'%s%s", prefix, yaml_document_printable(key).text, near,
-                             found ? "" : " `laggard fields` lists the known ones");
+    const char *known = found ? "" : *prefix ? known_beneath(reader->arena, prefix) : " `laggard fields` lists the known ones";
+    return campaign_fail_key(reader, value, NULL, "unknown key '%s%s'%s%s", prefix, yaml_document_printable(key).text, near, known);
 }

@@ -182,7 +182,9 @@ static int run_trials(struct run *run, int *left_out, struct err *err)
         if (!run->trial_wanted[t])
             continue;
         if (interrupted(run))
-            return err_set(err, ERR_INTERRUPTED, "interrupted between trials; %s holds what was finished", run->db_path);
+            return err_set(err, ERR_INTERRUPTED,
+                           "interrupted between trials; %s holds what was finished, and the same command with --resume goes on",
+                           run->db_path);
         if (time_is_up(run)) {
             (*left_out)++;
             continue;

@@ -162,8 +162,11 @@ int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement 
     sqlite3_stmt *handle = NULL;
     if (sqlite3_prepare_v3(sql->handle, text, -1, 0, &handle, &rest) != SQLITE_OK) {
         bool damaged = (sqlite3_errcode(sql->handle) & 0xff) != SQLITE_ERROR;
-        return damaged ? fail(sql, "read", err)
-                       : err_set(err, ERR_USAGE, "SQLite does not take this query: %s", sqlite3_errmsg(sql->handle));
+        const char *reason = sqlite3_errmsg(sql->handle);
+        const char *hint = strncmp(reason, "no such ", strlen("no such ")) == 0
+                               ? "; `laggard sql DB columns` lists tables, views and columns"
+                               : "";
+        return damaged ? fail(sql, "read", err) : err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason, hint);
     }
     bool reads = handle && sqlite3_stmt_readonly(handle) && sqlite3_column_count(handle) > 0;
     bool alone = !rest || !rest[strspn(rest, "; \t\r\n")];
