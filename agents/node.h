@@ -219,7 +219,8 @@ static inline void node_disarm(struct node *node, int timer)
     node->world->disarm(node, timer);
 }
 
-/* Vector operations, float32. out may equal an input. They record no span: wrap them with node_span(). */
+/* Vector operations, float32. out may equal an input. Where values are not carried a vector may be NULL: the operation takes its
+ * time in a world whose clock is not real, and does nothing. They record no span: wrap them with node_span(). */
 static inline void node_add(struct node *node, float *out, const float *a, const float *b, size_t count)
 {
     node->world->add(node, out, a, b, count);

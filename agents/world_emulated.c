@@ -81,46 +81,50 @@ static void disarm(struct node *node, int timer)
     loop_disarm(emulated_of(node)->timers[timer].timer);
 }
 
+/* Models that are not carried are not there: what a scheme does with them is nothing. */
+static bool absent(const struct node *node, const void *a, const void *b)
+{
+    return !node->setup->values_carried && (!a || !b);
+}
+
 static void add(struct node *node, float *out, const float *a, const float *b, size_t count)
 {
-    (void)node;
-    vector_add(out, a, b, count);
+    if (!absent(node, out, a) && !absent(node, out, b))
+        vector_add(out, a, b, count);
 }
 
 static void scale(struct node *node, float *out, float factor, const float *a, size_t count)
 {
-    (void)node;
-    vector_scale(out, factor, a, count);
+    if (!absent(node, out, a))
+        vector_scale(out, factor, a, count);
 }
 
 static void axpy(struct node *node, float *y, float factor, const float *x, size_t count)
 {
-    (void)node;
-    vector_axpy(y, factor, x, count);
+    if (!absent(node, y, x))
+        vector_axpy(y, factor, x, count);
 }
 
 static void copy(struct node *node, float *out, const float *in, size_t count)
 {
-    (void)node;
-    vector_copy(out, in, count);
+    if (!absent(node, out, in))
+        vector_copy(out, in, count);
 }
 
 static double dot(struct node *node, const float *a, const float *b, size_t count)
 {
-    (void)node;
-    return vector_dot(a, b, count);
+    return absent(node, a, b) ? 0 : vector_dot(a, b, count);
 }
 
 static size_t quantise(struct node *node, int bits, const float *in, size_t count, void *out)
 {
-    (void)node;
-    return vector_quantise(bits, in, count, out);
+    return absent(node, in, out) ? vector_quantised_bytes(bits, count) : vector_quantise(bits, in, count, out);
 }
 
 static void dequantise(struct node *node, int bits, const void *in, size_t count, float *out)
 {
-    (void)node;
-    vector_dequantise(bits, in, count, out);
+    if (!absent(node, in, out))
+        vector_dequantise(bits, in, count, out);
 }
 
 static bool arithmetic(struct node *node, double floats)

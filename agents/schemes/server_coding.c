@@ -314,7 +314,7 @@ static bool decode(struct node *node, struct server_coding *coding, uint64_t rou
     const size_t count = node->setup->parameter_count;
     int64_t begin_ns = node_now(node);
     /* A product and an addition each; a combination of doubles takes about twice as long as one of floats. */
-    if (node_arithmetic(node, 2.0 * (double)count * server_coding_quota(node->setup))) {
+    if (node_arithmetic(node, 2.0 * (double)count * server_coding_quota(node->setup)) && node->setup->values_carried) {
         if (!coding->coded || isinf(gradient_code_decode(&coding->code, coding->present, coding->coefficients))) {
             node_fail(node, "the code cannot be decoded for the workers that came");
             return false;
