@@ -100,11 +100,12 @@ static int open_limiter(struct run *run, struct err *err)
     return result;
 }
 
-/* Whether any cell that runs needs namespaces, links and agents. */
+/* Whether any cell that is looked at needs namespaces, links and agents; the link survey looks at those that have finished, too. */
 static bool run_emulates(const struct run *run)
 {
     for (int c = 0; c < run->plan.cell_count; c++)
-        if (run_wants(run, c) && run->plan.cells[c].settings.world == WORLD_EMULATED)
+        if ((run->only_cell == NOT_GIVEN || plan_same_cell(&run->plan, run->only_cell, c)) &&
+            run->plan.cells[c].settings.world == WORLD_EMULATED)
             return true;
     return false;
 }
@@ -130,7 +131,7 @@ static int check_virtual(struct run *run, struct err *err)
 int run_check(struct run *run, struct err *err)
 {
     int result = run_select(run, err);
-    if (result < 0)
+    if (result < 0 || run->wanted_count == 0) /* all of a campaign that goes on has finished: nothing is asked of this host */
         return result;
     const bool emulates = run_emulates(run);
     if (emulates)

@@ -102,6 +102,13 @@ Y
     like "$(cat err.text)" "trial 1/1  runs again, retry 1 of 1" "and that it runs again"
     "$LAGGARD" run twice.yaml --resume --retries 5 --quiet > out.text 2> err.text
     is "$? $(wc -l < tries) $(query twice.db "SELECT count(*), status FROM trial; SELECT count(*) FROM event WHERE kind = 'replaced'" | tr '\n' ' ')" "0 3 1 finished 2 " "--resume runs failed trials, too"
+    "$LAGGARD" run twice.yaml --resume --quiet > out.text 2> err.text
+    is "$?$(cat err.text) $(wc -l < tries)" "0 3" "what is complete needs nothing, in the emulated world either"
+    sed 's/^name: long/name: worlds/; s/^repeats: 5/repeats: 1/; s/workers: \[2, 3\]/workers: [2]/; /^arms/d' long.yaml > worlds.yaml
+    "$LAGGARD" run worlds.yaml --world both --quiet > out.text 2> err.text
+    query worlds.db "UPDATE trial SET status = 'interrupted', fidelity = NULL WHERE world = 'virtual'"
+    "$LAGGARD" run worlds.yaml --world both --resume --quiet > out.text 2> err.text
+    is "$?$(cat err.text) $(query worlds.db "SELECT count(*), sum(status = 'finished') FROM trial")" "0 4 4" "nor do cells that are, beside those that are not"
 else
     echo "# retries need outside programs: this host cannot emulate"
 fi

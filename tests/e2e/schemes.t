@@ -85,9 +85,9 @@ is "$(query "$db" "SELECT scheme, max(sent_payload_bytes), min(sent_payload_byte
     WHERE workers = 5 AND scheme IN ('local-sgd', 'local-adaalter', 'overlap-local-sgd') GROUP BY scheme" | tr '\n' ' ')" \
     "local-adaalter $((4 * 2 * 4 * 40000)) $((4 * 2 * 4 * 40000)) local-sgd $((4 * 2 * 4 * 20000)) $((4 * 2 * 4 * 20000)) overlap-local-sgd $((3 * 2 * 4 * 20000)) $((3 * 2 * 4 * 20000)) " "bytes on the wire by the formulas"
 sent="SELECT label, node, sent_payload_bytes, CASE WHEN scheme <> 'local-adaalter' THEN model_sha256 END FROM node_counter JOIN trial USING (trial_id) JOIN cell USING (cell_id) WHERE scheme <> 'adacomm' AND scheme <> 'slowmo' ORDER BY 1, 2"
-"$LAGGARD" run "$SCRATCH/local.yaml" --world virtual --db "$SCRATCH/virtual.db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
+"$LAGGARD" run "$SCRATCH/local.yaml" --world virtual --db "$SCRATCH/virtual-local.db" --quiet >"$SCRATCH/table" 2>"$SCRATCH/stderr"
 is "$?$(cat "$SCRATCH/stderr")" 0 "they run in the virtual world"
-query "$SCRATCH/virtual.db" "$sent" > "$SCRATCH/virtual.rows"
+query "$SCRATCH/virtual-local.db" "$sent" > "$SCRATCH/virtual.rows"
 is "$(query "$db" "$sent" | diff "$SCRATCH/virtual.rows" -)" "" "where nodes send as many bytes, and end with the same bits (of two vectors, the last to be checked is not always the same)"
 
 # Deadlines: a window of 3 ms, in which some workers do no sample.
