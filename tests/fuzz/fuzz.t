@@ -2,7 +2,7 @@
 # fuzz.t: TAP. Every fuzz target for a short while with a fixed seed; FUZZ_SECONDS and FUZZ_SEED for longer runs on demand.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-: "${LAGGARD_BUILD:=build/release}" "${FUZZ_SECONDS:=2}" "${FUZZ_SEED:=1}"
+: "${LAGGARD_BUILD:=build/release}" "${FUZZ_SECONDS:=1}" "${FUZZ_SEED:=1}"
 set -- tests/fuzz/fuzz_*.c
 echo "1..$#"
 number=0 failures=0
