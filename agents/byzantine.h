@@ -1,5 +1,5 @@
 /* agents/byzantine.h: what a Byzantine worker makes of its gradient before any scheme sees it. The scheme does not know: it is
- * applied where gradients are computed (workload.c), the same in both worlds.
+ * applied where gradients are computed (workload_run.c), the same in both worlds.
  *
  *     sign-flip    g <- -factor g
  *     scale        g <- factor g

@@ -1,4 +1,5 @@
-/* agents/workload_internal.h: what workload.c (data and models) and workload_synthetic.c (known gradients and checks) share. */
+/* agents/workload_internal.h: what workload.c (data and models), workload_run.c (real gradients) and workload_synthetic.c (known
+ * gradients and checks) share. */
 #ifndef LAGGARD_AGENTS_WORKLOAD_INTERNAL_H
 #define LAGGARD_AGENTS_WORKLOAD_INTERNAL_H
 
@@ -37,5 +38,8 @@ struct workload {
     struct checked_range ranges[CHECKED_RANGES_MAX]; /* of last_sum; neighbours are joined */
     int range_count;
 };
+
+/* Into workload->batch: a mini-batch of one worker's samples. */
+void workload_draw_batch(struct workload *workload, int partition, uint64_t step, int count);
 
 #endif
