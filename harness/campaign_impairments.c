@@ -68,18 +68,18 @@ const struct field_operations campaign_jitter_table_operations = {
 /* ---- what goes together ---- */
 #define LINK "topology.link."
 
-static int fail(const struct cell_view *check, const char *path, const char *otherwise, const char *sentence)
+static int fail(const struct cell_check *check, const char *path, const char *otherwise, const char *sentence)
 {
-    return campaign_fail(&check->reading->reader, check->at(check->context, path, otherwise), path, "%s", sentence);
+    return campaign_fail(&check->reading->reader, campaign_place(check, path, otherwise), path, "%s", sentence);
 }
 
 /* A field that may be 0 in some cells takes what depends on it along: only where it is 0 everywhere the other has no use. */
-static bool never(const struct cell_view *check, const char *path, double value)
+static bool never(const struct cell_check *check, const char *path, double value)
 {
     return value == 0 && !matrix_sweeps(check->reading, campaign_field_find(path), false);
 }
 
-static int check_jitter(const struct cell_view *check)
+static int check_jitter(const struct cell_check *check)
 {
     const struct link_settings *link = &check->settings->link;
     const struct impairments *asked = &link->impairments;
@@ -98,7 +98,7 @@ static int check_jitter(const struct cell_view *check)
     return 0;
 }
 
-static int check_loss(const struct cell_view *check)
+static int check_loss(const struct cell_check *check)
 {
     const struct impairments *asked = &check->settings->link.impairments;
     const struct gilbert_elliott *bursts = &asked->gilbert_elliott;
@@ -134,7 +134,7 @@ static void take_out_unused(struct link_settings *link)
         link->framing = FRAMING_L2;
 }
 
-int campaign_check_impairments(const struct cell_view *check)
+int campaign_check_impairments(const struct cell_check *check)
 {
     const struct link_settings *link = &check->settings->link;
     if (link->impairments.reorder > 0 && link->delay_ns == 0 && link->impairments.jitter_ns == 0)

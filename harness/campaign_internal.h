@@ -10,7 +10,7 @@
 #include "schemas/settings.h"
 
 struct arena;
-struct cell_view;
+struct cell_check;
 struct err;
 struct json;
 struct text;
@@ -155,7 +155,7 @@ extern const struct field_operations campaign_scheme_operations, campaign_distri
 bool campaign_scheme_is_outside(const struct yaml_value *value);
 /* campaign_worker_graph.c: whether this cell's scheme reads the file of a worker graph, and whether that has its workers alone. */
 bool campaign_worker_graph_used(const struct settings *settings);
-int campaign_check_worker_graph(const struct cell_view *check);
+int campaign_check_worker_graph(const struct cell_check *check);
 /* ---- links in mappings (campaign_link.c): any field below topology.link, and `back` with the same; `others` are the caller's keys
  * ---- */
 int campaign_read_link_change(const struct reader *reader, const struct yaml_value *mapping, const char *key,
@@ -215,16 +215,19 @@ void campaign_schema_arms(struct json *json);
 /* campaign_check.c: everything that more than one field decides. `values` has the cell's value of each field, NULL: the default. */
 int campaign_check_cell(const struct reading *reading, const struct yaml_value *const *values, struct settings *settings);
 int campaign_check_whole(const struct reading *reading, const struct cell *cells, int cell_count);
-/* A cell as its checks see it. `at` is where a field's value stands; for a default, where the other field's does. */
-struct cell_view {
+/* A cell as its checks see it. */
+struct cell_check {
     const struct reading *reading;
-    struct settings *settings; /* what has no use in this cell is taken out: what is stored says what ran */
-    const struct yaml_value *(*at)(const void *context, const char *path, const char *otherwise);
-    const void *context;
+    const struct yaml_value *const *values; /* one a field */
+    struct settings *settings;              /* what has no use in this cell is taken out: what is stored says what ran */
 };
+/* Where a field's value stands; for a default, where the other field stands that does not go with it (NULL: none). */
+const struct yaml_value *campaign_place(const struct cell_check *check, const char *path, const char *otherwise);
+/* campaign_check_network.c: the topology, what happens in it, and the scheme that is to run over it. */
+int campaign_check_network(const struct cell_check *check);
 /* campaign_impairments.c: what the impairments of a link decide together. */
-int campaign_check_impairments(const struct cell_view *check);
-int campaign_check_world(const struct cell_view *check); /* campaign_world.c: what its world cannot carry */
+int campaign_check_impairments(const struct cell_check *check);
+int campaign_check_world(const struct cell_check *check); /* campaign_world.c: what its world cannot carry */
 /* plan_order.c */
 const struct trial_plan *plan_order(struct arena *arena, uint64_t seed, int cell_count, int arm_count, int repeats,
                                     int *trial_count);

@@ -64,7 +64,7 @@ bool campaign_worker_graph_used(const struct settings *settings)
 }
 
 /* Every edge is between workers that the cell has. A file that the cell's scheme does not read is not there for it. */
-int campaign_check_worker_graph(const struct cell_view *check)
+int campaign_check_worker_graph(const struct cell_check *check)
 {
     const struct worker_graph *graph = check->settings->worker_graph;
     const int workers = check->settings->workers;
@@ -85,7 +85,7 @@ int campaign_check_worker_graph(const struct cell_view *check)
     }
     if (!first)
         return 0;
-    return campaign_fail(&check->reading->reader, check->at(check->context, "worker_graph", "scheme"), "worker_graph",
+    return campaign_fail(&check->reading->reader, campaign_place(check, "worker_graph", "scheme"), "worker_graph",
                          "%s:%d:%d: found worker %d, here the workers are 0 to %d", graph->path, first->line, column, worker,
                          workers - 1);
 }

@@ -127,31 +127,31 @@ static const char *asked_by(const struct settings *settings, const struct packet
     return NULL;
 }
 
-static int check_packets(const struct cell_view *check)
+static int check_packets(const struct cell_check *check)
 {
     for (size_t i = 0; i < sizeof(packet_refusals) / sizeof(packet_refusals[0]); i++) {
         const char *path = asked_by(check->settings, &packet_refusals[i]);
         if (path)
-            return campaign_fail(&check->reading->reader, check->at(check->context, path, "topology.link"), path, "%s",
+            return campaign_fail(&check->reading->reader, campaign_place(check, path, "topology.link"), path, "%s",
                                  packet_refusals[i].sentence);
     }
     return 0;
 }
 
-int campaign_check_world(const struct cell_view *check)
+int campaign_check_world(const struct cell_check *check)
 {
     const struct settings *settings = check->settings;
     const struct reader *reader = &check->reading->reader;
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
         if (refusals[i].world == settings->world && refusals[i].asked(settings))
-            return campaign_fail(reader, check->at(check->context, refusals[i].path, refusals[i].otherwise), refusals[i].path, "%s",
+            return campaign_fail(reader, campaign_place(check, refusals[i].path, refusals[i].otherwise), refusals[i].path, "%s",
                                  refusals[i].sentence);
     int status = settings->world == WORLD_VIRTUAL ? check_packets(check) : 0;
     if (status < 0)
         return status;
     const struct scheme *scheme = settings->scheme.outside ? NULL : scheme_find(settings->scheme.name);
     if (scheme && scheme->flags & SCHEME_NEEDS_VALUES && settings->workload.gradients == GRADIENTS_NONE)
-        return campaign_fail(reader, check->at(check->context, "workload.gradients", "scheme"), "workload.gradients",
+        return campaign_fail(reader, campaign_place(check, "workload.gradients", "scheme"), "workload.gradients",
                              "scheme '%s' decides by the values of gradients, so they cannot be left out", scheme->name);
     return 0;
 }
