@@ -1,5 +1,4 @@
-/* test_packet.c: headers of captured frames, what one connection has passed before, when its timestamps come back, and the sums
- * over many: hand-made frames with sums that were worked out by hand. */
+/* test_packet.c: headers of captured frames, and the sums over many: hand-made frames with sums that were worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,11 +6,8 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "netem/packet.h"
-#include "netem/packet_flow.h"
 #include "netem/packet_ledger.h"
 #include "tests/unit/frames.h"
 
@@ -128,124 +124,6 @@ static void what_is_no_whole_segment_is_one_frame(void **state)
         assert_true(packet.is_tcp);
         assert_false(packet.has_timestamps);
     }
-}
-
-/* ---- what has passed before ---- */
-
-static void numbers_that_passed_are_known(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    assert_int_equal(packet_flow_pass(&flow, 1000, 500), 0);
-    assert_int_equal(packet_flow_pass(&flow, 1500, 500), 0);
-    assert_int_equal(packet_flow_pass(&flow, 1000, 500), 500); /* sent again */
-    assert_int_equal(packet_flow_pass(&flow, 1900, 300), 100); /* the last hundred, and two hundred new */
-    assert_int_equal(packet_flow_pass(&flow, 2200, 0), 0);
-    assert_int_equal(packet_flow_pass(&flow, 2200, 1), 0);
-}
-
-static void a_hole_is_filled_once(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    packet_flow_pass(&flow, 0, 100);
-    assert_int_equal(packet_flow_pass(&flow, 300, 100), 0); /* 100 to 300 were lost on the way here */
-    assert_int_equal(packet_flow_pass(&flow, 150, 50), 0);  /* the hole splits */
-    assert_int_equal(flow.hole_count, 2);
-    assert_int_equal(packet_flow_pass(&flow, 150, 50), 50);
-    assert_int_equal(packet_flow_pass(&flow, 0, 400), 100 + 50 + 100); /* fills both */
-    assert_int_equal(flow.hole_count, 0);
-    assert_int_equal(packet_flow_pass(&flow, 0, 400), 400);
-}
-
-static void holes_have_an_end(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    packet_flow_pass(&flow, 0, 10);
-    for (uint32_t i = 1; i <= PACKET_FLOW_HOLES + 1; i++)
-        packet_flow_pass(&flow, 20 * i, 10); /* each leaves ten out */
-    assert_int_equal(flow.hole_count, PACKET_FLOW_HOLES);
-    assert_int_equal(packet_flow_pass(&flow, 10, 10), 10); /* the oldest hole is forgotten */
-    assert_int_equal(packet_flow_pass(&flow, 30, 10), 0);
-    for (uint32_t i = 1; i <= PACKET_FLOW_HOLES; i++) /* all the rest, from behind, each in two */
-        packet_flow_pass(&flow, 20 * (PACKET_FLOW_HOLES + 2 - i) - 7, 2);
-    assert_int_equal(flow.hole_count, PACKET_FLOW_HOLES);
-}
-
-static void numbers_wrap_around(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    uint32_t sequence = 0xffffff00u;
-    packet_flow_begin(&flow, sequence);
-    for (int i = 0; i < 3 * 4096; i++, sequence += 1u << 20) /* three times around */
-        assert_int_equal(packet_flow_pass(&flow, sequence, 1u << 20), 0);
-    assert_int_equal(packet_flow_pass(&flow, sequence - (1u << 20), 1u << 20), 1u << 20);
-    struct packet_flow near = {0};
-    packet_flow_pass(&near, 0xfffffff0u, 32); /* 16 in front, 16 behind */
-    assert_int_equal(packet_flow_pass(&near, 0xfffffff8u, 16), 16);
-    assert_int_equal(packet_flow_pass(&near, 12, 8), 4);
-}
-
-static void ports_may_be_used_again(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    packet_flow_begin(&flow, 1000);
-    assert_int_equal(packet_flow_pass(&flow, 1000, 1), 0); /* the SYN itself */
-    packet_flow_begin(&flow, 1000);
-    assert_int_equal(packet_flow_pass(&flow, 1000, 1), 1); /* sent again */
-    assert_int_equal(packet_flow_pass(&flow, 1001, 100), 0);
-    packet_flow_begin(&flow, 1020); /* another connection */
-    assert_int_equal(packet_flow_pass(&flow, 1020, 50), 0);
-    assert_int_equal(packet_flow_pass(&flow, 1020 + (1u << 31), 50), 0); /* one whose SYN nobody saw */
-    assert_int_equal(packet_flow_pass(&flow, 1020 + (1u << 31), 50), 50);
-}
-
-/* ---- round trips ---- */
-
-static void a_timestamp_comes_back_once(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    packet_flow_pass(&flow, 100, 50);
-    assert_int_equal(packet_flow_sent(&flow, 7, 100, 1000), -1);
-    assert_int_equal(packet_flow_sent(&flow, 7, 110, 1200), -1);   /* the same tick: the first counts */
-    assert_int_equal(packet_flow_echoed(&flow, 7, 100, 1500), -1); /* acknowledges nothing of it */
-    assert_int_equal(packet_flow_echoed(&flow, 7, 150, 4000), 3000);
-    assert_int_equal(packet_flow_echoed(&flow, 7, 150, 5000), -1);
-    assert_int_equal(packet_flow_sent(&flow, 7, 150, 6000), -1); /* still the same tick */
-    assert_int_equal(packet_flow_echoed(&flow, 7, 200, 7000), -1);
-    assert_int_equal(packet_flow_echoed(&flow, 8, 200, 7000), -1); /* never left with data */
-}
-
-static void an_echo_may_be_told_first(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    assert_int_equal(packet_flow_echoed(&flow, 9, 150, 4000), -1);
-    assert_int_equal(packet_flow_echoed(&flow, 11, 150, 4100), -1);
-    assert_int_equal(packet_flow_sent(&flow, 9, 100, 1000), 3000);
-    assert_int_equal(packet_flow_sent(&flow, 11, 150, 1000), -1); /* that echo was of a bare acknowledgement */
-    assert_int_equal(packet_flow_echoed(&flow, 11, 151, 9000), 8000);
-}
-
-static void long_round_trips_keep_their_place(void **state)
-{
-    (void)state;
-    struct packet_flow flow = {0};
-    int samples = 0;
-    for (uint32_t tick = 0; tick < 20000; tick++) { /* ten round trips of 2,000 ticks, of which 256 have a place at a time */
-        int64_t now_ns = tick * NS_PER_MS;
-        int64_t got = packet_flow_echoed(&flow, tick - 2000, tick - 1999, now_ns);
-        if (got >= 0) {
-            assert_int_equal(got, 2000 * NS_PER_MS);
-            samples++;
-        }
-        assert_int_equal(packet_flow_sent(&flow, tick, tick, now_ns), -1);
-    }
-    assert_in_range(samples, 9 * PACKET_FLOW_STAMPS, 20000);
 }
 
 /* ---- sums ---- */
@@ -401,14 +279,6 @@ int main(void)
         cmocka_unit_test(a_segment_is_read),
         cmocka_unit_test(a_large_packet_is_what_the_wire_carries),
         cmocka_unit_test(what_is_no_whole_segment_is_one_frame),
-        cmocka_unit_test(numbers_that_passed_are_known),
-        cmocka_unit_test(a_hole_is_filled_once),
-        cmocka_unit_test(holes_have_an_end),
-        cmocka_unit_test(numbers_wrap_around),
-        cmocka_unit_test(ports_may_be_used_again),
-        cmocka_unit_test(a_timestamp_comes_back_once),
-        cmocka_unit_test(an_echo_may_be_told_first),
-        cmocka_unit_test(long_round_trips_keep_their_place),
         cmocka_unit_test(sums_of_a_connection),
         cmocka_unit_test(all_echoes_may_be_told_before_all_data),
         cmocka_unit_test(quantiles_of_round_trips),
