@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,16 +57,9 @@ static const int allowed_calls[] = {
     SCMP_SYS(readv),
     SCMP_SYS(writev),
     SCMP_SYS(pread64),
-    SCMP_SYS(sendto),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(recvmsg),
     SCMP_SYS(accept4),
     SCMP_SYS(connect),
-    SCMP_SYS(shutdown),
     SCMP_SYS(close),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(setsockopt),
     /* waiting */
     SCMP_SYS(epoll_wait),
     SCMP_SYS(epoll_pwait),
@@ -136,7 +131,34 @@ static const int instrumented_calls[] = {
 };
 
 /* In a rule in place of the process's own number, which a fork that loads the filter puts there. No pid is that large. */
-enum { OWN_PID = 0x7a5a5a5a, SOCKET_TYPE_MASK = 0xf };
+enum { OWN_PID = 0x7a5a5a5a, SOCKET_TYPE_MASK = 0xf, ARGUMENTS_MAX = 3 };
+
+/* Allowed with these arguments alone. Messages leave and come with the flags that agents use, to and from the other end of a
+ * connection: out-of-band bytes, memory lent to the kernel, and connecting by sending (MSG_FASTOPEN, which Landlock does not see
+ * everywhere) are the parts of the kernel that are tried least. */
+#define NO_FLAGS_BUT(flags) SCMP_CMP_MASKED_EQ, UINT32_MAX & ~(uint32_t)(flags), 0
+static const struct call_rule {
+    int call;
+    bool plain; /* instrumented builds have it without conditions */
+    unsigned count;
+    struct scmp_arg_cmp arguments[ARGUMENTS_MAX];
+} call_rules[] = {
+    {SCMP_SYS(socket),
+     false,
+     3,
+     {{0, SCMP_CMP_EQ, AF_INET, 0}, {1, SCMP_CMP_MASKED_EQ, SOCKET_TYPE_MASK, SOCK_STREAM}, {2, SCMP_CMP_EQ, 0, 0}}},
+    {SCMP_SYS(sendto), false, 2, {{3, NO_FLAGS_BUT(MSG_NOSIGNAL | MSG_DONTWAIT)}, {4, SCMP_CMP_EQ, 0, 0}}},
+    {SCMP_SYS(sendmsg), false, 1, {{2, NO_FLAGS_BUT(MSG_NOSIGNAL | MSG_DONTWAIT)}}},
+    {SCMP_SYS(recvfrom), false, 2, {{3, NO_FLAGS_BUT(MSG_DONTWAIT)}, {4, SCMP_CMP_EQ, 0, 0}}},
+    {SCMP_SYS(setsockopt), false, 2, {{1, SCMP_CMP_EQ, IPPROTO_TCP, 0}, {2, SCMP_CMP_EQ, TCP_NODELAY, 0}}},
+    {SCMP_SYS(getsockopt), false, 2, {{1, SCMP_CMP_EQ, IPPROTO_TCP, 0}, {2, SCMP_CMP_EQ, TCP_INFO, 0}}},
+    {SCMP_SYS(getsockopt), false, 2, {{1, SCMP_CMP_EQ, SOL_SOCKET, 0}, {2, SCMP_CMP_EQ, SO_ERROR, 0}}},
+    /* abort() of this process, not of others with the same user */
+    {SCMP_SYS(tgkill), false, 1, {{0, SCMP_CMP_EQ, OWN_PID, 0}}},
+    /* memory that is written or executed, never both in turn */
+    {SCMP_SYS(mmap), true, 1, {{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}}},
+    {SCMP_SYS(mprotect), true, 1, {{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}}},
+};
 
 /* Present only in programs built with -fsanitize=address, -fsanitize=undefined or --coverage. */
 extern void __asan_init(void) __attribute__((weak));
@@ -161,17 +183,12 @@ static int add_rules(scmp_filter_ctx filter)
     int result = allow(filter, allowed_calls, sizeof(allowed_calls) / sizeof(allowed_calls[0]));
     if (result == 0 && sandbox_instrumented())
         result = allow(filter, instrumented_calls, sizeof(instrumented_calls) / sizeof(instrumented_calls[0]));
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, SCMP_A0(SCMP_CMP_EQ, AF_INET),
-                                  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE_MASK, SOCK_STREAM), SCMP_A2(SCMP_CMP_EQ, 0));
-    if (result == 0) /* abort() of this process, not of others with the same user */
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, OWN_PID));
+    for (size_t i = 0; i < sizeof(call_rules) / sizeof(call_rules[0]) && result == 0; i++)
+        if (!call_rules[i].plain || !sandbox_instrumented())
+            result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call_rules[i].call, call_rules[i].count,
+                                            call_rules[i].arguments);
     if (result == 0 && !sandbox_instrumented())
         result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(newfstatat), 0);
-    if (result == 0 && !sandbox_instrumented()) /* memory that is written or executed, never both in turn */
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    if (result == 0 && !sandbox_instrumented())
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     return result;
 }
 

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +111,19 @@ static const struct call {
     {"a raw socket", SYS_socket, {AF_INET, SOCK_RAW, IPPROTO_ICMP}, false},
     {"a UDP socket", SYS_socket, {AF_INET, SOCK_DGRAM, 0}, false},
     {"an MPTCP socket", SYS_socket, {AF_INET, SOCK_STREAM, 262}, false},
+    {"out-of-band bytes", SYS_sendto, {-1, 0, 0, MSG_OOB, 0, 0}, false},
+    {"connecting by sending", SYS_sendto, {-1, 0, 0, MSG_FASTOPEN | MSG_NOSIGNAL, 0, 0}, false},
+    {"sending to an address", SYS_sendto, {-1, 0, 0, 0, 1, 16}, false},
+    {"memory lent to the kernel", SYS_sendmsg, {-1, 0, MSG_ZEROCOPY}, false},
+    {"reading out-of-band bytes", SYS_recvfrom, {-1, 0, 0, MSG_OOB, 0, 0}, false},
+    {"asking for a sender", SYS_recvfrom, {-1, 0, 0, 0, 1, 1}, false},
+    {"recvmsg", SYS_recvmsg, {-1, 0, 0}, false},
+    {"shutdown", SYS_shutdown, {-1, SHUT_RDWR}, false},
+    {"another protocol on TCP", SYS_setsockopt, {-1, IPPROTO_TCP, TCP_ULP, 0, 0}, false},
+    {"a packet filter", SYS_setsockopt, {-1, SOL_SOCKET, SO_ATTACH_FILTER, 0, 0}, false},
+    {"an option of IP", SYS_setsockopt, {-1, IPPROTO_IP, IP_FREEBIND, 0, 0}, false},
+    {"who is at the other end", SYS_getsockopt, {-1, SOL_SOCKET, SO_PEERCRED, 0, 0}, false},
+    {"memory of the socket", SYS_getsockopt, {-1, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, 0, 0}, false},
     {"memory to execute", SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}, true},
     {"memory made to execute", SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC}, true},
 };
@@ -134,10 +149,27 @@ static void a_call_that_no_agent_makes_ends_it(void **state)
     }
 }
 
+static int exchange_a_byte(const int ends[2])
+{
+    char byte = 'a';
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int error = 0, on = 1;
+    socklen_t length = sizeof(error);
+    if (send(ends[0], &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1 || sendmsg(ends[0], &message, MSG_NOSIGNAL) != 1 ||
+        recv(ends[1], &byte, 1, 0) != 1 || recv(ends[1], &byte, 1, MSG_DONTWAIT) != 1)
+        return -1;
+    setsockopt(ends[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* no TCP: refused, and not fatal */
+    return getsockopt(ends[0], SOL_SOCKET, SO_ERROR, &error, &length);
+}
+
 static void look_at_what_is_left(const void *what)
 {
     struct stat status;
+    int ends[2];
     (void)what;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        _exit(2);
     if (sandbox_drop_privileges(NULL) < 0 || sandbox_filter(NULL) < 0)
         _exit(3);
     if (socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) < 0)
@@ -146,6 +178,8 @@ static void look_at_what_is_left(const void *what)
         _exit(5);
     if (tgkill(getpid(), gettid(), 0) < 0)
         _exit(6);
+    if (exchange_a_byte(ends) < 0)
+        _exit(8);
     if (mmap(NULL, MEBIBYTE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
         _exit(7);
 }
