@@ -205,7 +205,10 @@ static int make_filter(struct sock_fprog *program, struct err *err)
     cleanup(close_fd) int fd = memfd_create("filter", MFD_CLOEXEC);
     if (!filter || fd < 0)
         return err_set(err, ERR_HOST, "the agent cannot set up its system call filter (no memory)");
-    int result = add_rules(filter);
+    /* Calls of another architecture's table, 32-bit or x32, would otherwise end the thread alone. */
+    int result = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    if (result == 0)
+        result = add_rules(filter);
     if (result == 0)
         result = seccomp_export_bpf(filter, fd);
     off_t bytes = result == 0 ? lseek(fd, 0, SEEK_END) : 0;

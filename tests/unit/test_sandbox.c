@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +151,69 @@ static void a_call_that_no_agent_makes_ends_it(void **state)
     }
 }
 
+/* By a thread that is not alone: the whole agent ends. */
+#ifdef __x86_64__
+enum { X32 = 0x40000000, GETPID_OF_32_BITS = 20 };
+static const struct call elsewhere[] = {
+    {"getpid of the 32-bit table", GETPID_OF_32_BITS, {0}, false},
+    {"getpid of x32", X32 + SYS_getpid, {0}, false},
+    {"an x32 call that is not there", X32 + 5000, {0}, false},
+};
+static sem_t go;
+
+static void *call_elsewhere(void *what)
+{
+    const struct call *call = what;
+    long result = call->number;
+    sem_wait(&go);
+    if (call->number < X32)
+        __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+    else
+        syscall(call->number);
+    return NULL;
+}
+
+static void call_beside(const struct call *call, bool filter)
+{
+    pthread_t thread;
+    signal(SIGSEGV, SIG_DFL); /* of kernels without a 32-bit table */
+    sem_init(&go, 0, 0);
+    if (pthread_create(&thread, NULL, call_elsewhere, (void *)call) != 0 || sandbox_drop_privileges(NULL) < 0 ||
+        (filter && sandbox_filter(NULL) < 0))
+        _exit(3);
+    sem_post(&go);
+    pthread_join(thread, NULL);
+}
+
+static void call_beside_freely(const void *what)
+{
+    call_beside(what, false);
+}
+
+static void call_beside_filtered(const void *what)
+{
+    call_beside(what, true);
+}
+
+static void a_call_of_another_table_ends_all_threads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+        if (status_of(call_beside_freely, &elsewhere[i]) != 0)
+            continue;
+        int status = status_of(call_beside_filtered, &elsewhere[i]);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+            fail_msg("%s: status %#x where SIGSYS was due", elsewhere[i].name, (unsigned)status);
+    }
+}
+#else
+static void a_call_of_another_table_ends_all_threads(void **state)
+{
+    (void)state;
+    skip(); /* this machine's kernel has one table */
+}
+#endif
+
 static int exchange_a_byte(const int ends[2])
 {
     char byte = 'a';
@@ -286,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_no_agent_makes_ends_it),
+        cmocka_unit_test(a_call_of_another_table_ends_all_threads),
         cmocka_unit_test(what_it_needs_is_left),
         cmocka_unit_test(a_fork_may_still_abort),
         cmocka_unit_test(without_the_filter_there_is_still_no_file),
