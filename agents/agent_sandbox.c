@@ -29,7 +29,7 @@ int agent_close_sandbox(const struct agent_setup *setup, struct agent_node *node
     const struct control_setup *control = setup->control;
     const uint64_t nodes = control->node_count;
     host_counters_open(host);
-    if (sandbox_drop_privileges(err) < 0 || emulated_start_thread(node->emulated, err) < 0)
+    if (sandbox_deafen(err) < 0 || sandbox_drop_privileges(err) < 0 || emulated_start_thread(node->emulated, err) < 0)
         return -ERR_HOST;
     host_counters_open_threads(host);
     if (sandbox_limit(DESCRIPTORS_A_NODE * nodes + DESCRIPTORS,

@@ -12,6 +12,8 @@ struct err;
 void sandbox_prepare(void);
 /* Capabilities of this thread and those started later; no_new_privs. Before threads are started. */
 int sandbox_drop_privileges(struct err *err);
+/* Standard streams that are a terminal are written to from then on, and not read: terminals are mostly open for both. */
+int sandbox_deafen(struct err *err);
 /* Landlock, where the kernel has it: this thread, and those that it starts later, open no file, connect over TCP to `port` alone,
  * bind nothing, signal no other process. After sandbox_drop_privileges(). */
 int sandbox_close_files(uint16_t port, struct err *err);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -94,6 +95,23 @@ static uint64_t address_space_bytes(void)
     if (units_parse_unsigned(text, 0, UINT64_MAX >> 16, &pages, NULL) < 0)
         return 0;
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What cannot be opened anew (another user's terminal) is written to no longer, either. */
+int sandbox_deafen(struct err *err)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+        char path[32];
+        if (!isatty(stream))
+            continue;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", stream);
+        cleanup(close_fd) int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0)
+            fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (fd < 0 || dup2(fd, stream) < 0)
+            return err_set_errno(err, ERR_HOST, errno, "the agent cannot give up reading the terminal (descriptor %d)", stream);
+    }
+    return 0;
 }
 
 int sandbox_limit(uint64_t more_descriptors, uint64_t more_bytes, struct err *err)

@@ -315,6 +315,35 @@ static void without_the_filter_there_is_still_no_file(void **state)
     assert_int_equal(status_of(look_for_files, NULL), 0);
 }
 
+/* ---- the terminal ---- */
+
+static void look_at_the_terminal(const void *what)
+{
+    const int terminal = *(const int *)what;
+    const char *name = ptsname(terminal);
+    char typed[16] = "", shown[16] = "";
+    int slave = name ? open(name, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
+    if (slave < 0 || dup2(slave, STDERR_FILENO) < 0 || write(terminal, "secret\n", 7) != 7)
+        _exit(2);
+    close(slave);
+    if (sandbox_deafen(NULL) < 0)
+        _exit(3);
+    if (read(STDERR_FILENO, typed, sizeof(typed)) >= 0 || errno != EBADF)
+        _exit(4);
+    if (write(STDERR_FILENO, "told", 4) != 4 || read(terminal, shown, sizeof(shown)) <= 0)
+        _exit(5);
+}
+
+static void what_is_typed_is_not_heard(void **state)
+{
+    (void)state;
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0 || grantpt(terminal) < 0 || unlockpt(terminal) < 0)
+        skip();
+    assert_int_equal(status_of(look_at_the_terminal, &terminal), 0);
+    close(terminal);
+}
+
 /* ---- limits ---- */
 
 static void take_all(const void *what)
@@ -355,6 +384,7 @@ int main(void)
         cmocka_unit_test(what_it_needs_is_left),
         cmocka_unit_test(a_fork_may_still_abort),
         cmocka_unit_test(without_the_filter_there_is_still_no_file),
+        cmocka_unit_test(what_is_typed_is_not_heard),
         cmocka_unit_test(descriptors_and_memory_have_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
