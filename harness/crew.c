@@ -42,7 +42,7 @@ const char *crew_name_of(const struct member *member)
 static int take_listening(struct member *member, const struct control_listening *listening, struct err *err)
 {
     struct crew *crew = member->crew;
-    if (report_check_listening(listening, err) < 0)
+    if (report_check_listening(listening, clock_now_ns() - crew->setup_ns, err) < 0)
         return -ERR_TRIAL;
     crew->results[member->node].blas = listening->blas;
     crew->results[member->node].idle_gradient_ns = listening->gradient_ns;

@@ -12,6 +12,11 @@ bool crew_is_last_size(const struct crew *crew)
     return crew->size.position + 1 >= crew->spec.setups[0].size_count;
 }
 
+static void prepare_setup(struct crew *crew)
+{
+    crew->setup_ns = clock_now_ns();
+}
+
 static void prepare_size(struct crew *crew)
 {
     crew->size.position++;
@@ -72,7 +77,7 @@ static const struct phase_row {
     const char *awaited;
     enum control_operation answer;
 } phases[PHASE_COUNT] = {
-    [PHASE_SETUP] = {NULL, CONTROL_SETUP, setup_of, "load the data and listen", CONTROL_LISTENING},
+    [PHASE_SETUP] = {prepare_setup, CONTROL_SETUP, setup_of, "load the data and listen", CONTROL_LISTENING},
     [PHASE_CONNECT] = {NULL, CONTROL_CONNECT, NULL, "connect to the others", CONTROL_READY},
     [PHASE_SIZE] = {prepare_size, CONTROL_SIZE, size_of, "make ready for the next message size", CONTROL_READY},
     [PHASE_RUN] = {prepare_start, CONTROL_START, start_of, "finish all rounds", CONTROL_DONE},

@@ -113,11 +113,14 @@ int report_check(const struct control_report *report, uint32_t node_count, uint3
     return 0;
 }
 
-int report_check_listening(const struct control_listening *listening, struct err *err)
+int report_check_listening(const struct control_listening *listening, int64_t since_setup_ns, struct err *err)
 {
     if (!(listening->gradient_ns >= 0 && listening->gradient_ns <= GRADIENT_NS_MOST))
         return err_set(err, ERR_TRIAL, "it says that a gradient takes %g ns, allowed are 0 to %g", listening->gradient_ns,
                        GRADIENT_NS_MOST);
+    if (listening->gradient_ns > (double)since_setup_ns) /* the trial's deadline follows from it */
+        return err_set(err, ERR_TRIAL, "it says that a gradient takes %g ns, and needed %" PRId64 " ns for all that it did so far",
+                       listening->gradient_ns, since_setup_ns);
     if (listening->parameter_count > NUMBER_MOST)
         return err_set(err, ERR_TRIAL, "it says that its model has %" PRIu64 " floats, allowed are %" PRIu64,
                        listening->parameter_count, NUMBER_MOST);

@@ -8,7 +8,8 @@
 struct err;
 
 /* node_count and rounds (warm-up included) are the trial's. ERR_TRIAL names the record and what is wrong with it. */
-int report_check_listening(const struct control_listening *listening, struct err *err);
 int report_check(const struct control_report *report, uint32_t node_count, uint32_t rounds, struct err *err);
+/* since_setup_ns: how long the answer took. No gradient was measured that took longer. */
+int report_check_listening(const struct control_listening *listening, int64_t since_setup_ns, struct err *err);
 
 #endif

@@ -66,7 +66,7 @@ void fake_send(struct fake_agent *agent, enum control_operation operation, const
 void fake_answer(struct fake_agent *agent, enum control_operation operation)
 {
     struct control_listening listening = {
-        .blas = "OpenBLAS 0.3.21 Test", .gradient_ns = 1e6 + agent->node, .parameter_count = 1234};
+        .blas = "OpenBLAS 0.3.21 Test", .gradient_ns = 100 + agent->node, .parameter_count = 1234};
     uint32_t each = agent->rounds_each,
              starts = (uint32_t)agent->starts; /* behind START: told of the last round but one, or of it */
     struct control_progress progress = {.rounds_done = starts * each - (each > 1), .at_ns = -7};

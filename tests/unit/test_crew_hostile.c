@@ -91,6 +91,12 @@ static bool listen_before_the_start(struct fake_agent *agent)
     return listen_with(agent, (struct control_listening){.gradient_ns = -1});
 }
 
+/* Ten days: the deadline that follows from it would come after years of silence. */
+static bool listen_with_a_long_gradient(struct fake_agent *agent)
+{
+    return listen_with(agent, (struct control_listening){.gradient_ns = 864e12});
+}
+
 static bool listen_with_a_huge_model(struct fake_agent *agent)
 {
     return listen_with(agent, (struct control_listening){.parameter_count = UINT64_MAX});
@@ -158,6 +164,7 @@ static void harm_ends_the_trial_soon_and_costs_little(void **state)
         {fail_in_colour, CONTROL_START, "node w1, round 0: ?[2J?]0;owned? gone?"},
         {listen_without_a_number, CONTROL_SETUP, "node w1: it says that a gradient takes"},
         {listen_before_the_start, CONTROL_SETUP, "node w1: it says that a gradient takes -1 ns, allowed are 0 to 1e+15"},
+        {listen_with_a_long_gradient, CONTROL_SETUP, "node w1: it says that a gradient takes 8.64e+14 ns, and needed "},
         {listen_with_a_huge_model, CONTROL_SETUP, "node w1: it says that its model has 18446744073709551615 floats"},
         {listen_in_colour, CONTROL_SETUP, "node w1: the name of its BLAS library has the byte 27 at position 4"},
         {report_huge_counters, CONTROL_COLLECT, "node w1: its report cannot be true: counters 0: received_messages is 184467440"},
