@@ -12,7 +12,7 @@
 
 enum { SHA256_BYTES = 32 };
 static const uint64_t NUMBER_MOST = UINT64_C(1) << 55, SUM_MOST = UINT64_C(1) << 57;
-static const double GRADIENT_NS_MOST = 1e15;
+static const double GRADIENT_NS_MOST = 1e15, LOSS_MOST = 1e100;
 
 static int check_numbers(const struct wire_table *table, const char *object, struct err *err)
 {
@@ -82,7 +82,13 @@ static int check_gradient(const struct gradient_record *gradient, uint32_t index
 static int check_evaluations(const struct control_report *report, uint32_t rounds, struct err *err)
 {
     for (uint32_t i = 0; i < report->evaluation_count; i++) {
+        const double loss = report->evaluations[i].loss, accuracy = report->evaluations[i].accuracy;
         uint32_t round = report->evaluations[i].round;
+        if (isfinite(loss) && fabs(loss) > LOSS_MOST) /* infinite, or no number: training diverged */
+            return err_set(err, ERR_TRIAL, "evaluation %u has a loss of %g, allowed are %g and what is not finite", i, loss,
+                           LOSS_MOST);
+        if (accuracy < 0 || accuracy > 1)
+            return err_set(err, ERR_TRIAL, "evaluation %u has an accuracy of %g, a share is 0 to 1", i, accuracy);
         if (round > rounds)
             return err_set(err, ERR_TRIAL, "evaluation %u is of the model after round %u, there are %u rounds", i, round, rounds);
         if (i > 0 && round <= report->evaluations[i - 1].round)

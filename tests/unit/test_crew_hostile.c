@@ -139,6 +139,32 @@ static bool report_sums_that_run_over(struct fake_agent *agent)
     return true;
 }
 
+static bool report_with(struct fake_agent *agent, double loss, double accuracy)
+{
+    const struct evaluation_record evaluation = {.loss = loss, .accuracy = accuracy};
+    struct control_report report;
+    fake_report(agent->node, &report);
+    report.evaluations = &evaluation;
+    report.evaluation_count = 1;
+    fake_send(agent, CONTROL_REPORT, &report);
+    return true;
+}
+
+static bool report_a_huge_loss(struct fake_agent *agent)
+{
+    return report_with(agent, -1e300, 0.5);
+}
+
+static bool report_more_than_all(struct fake_agent *agent)
+{
+    return report_with(agent, 1, 1.25);
+}
+
+static bool report_less_than_nothing(struct fake_agent *agent)
+{
+    return report_with(agent, 1, -INFINITY);
+}
+
 /* Others may write on its socket when its process has ended, if the program is not ours. */
 static bool end_and_flood(struct fake_agent *agent)
 {
@@ -170,6 +196,9 @@ static void harm_ends_the_trial_soon_and_costs_little(void **state)
         {report_huge_counters, CONTROL_COLLECT, "node w1: its report cannot be true: counters 0: received_messages is 184467440"},
         {report_the_end_of_time, CONTROL_COLLECT, "node w1: its report cannot be true: rounds 0: held_ns is 9223372036854775808"},
         {report_sums_that_run_over, CONTROL_COLLECT, "node w1: its report cannot be true: spans up to number 4 come to"},
+        {report_a_huge_loss, CONTROL_COLLECT, "node w1: its report cannot be true: evaluation 0 has a loss of -1e+300"},
+        {report_more_than_all, CONTROL_COLLECT, "node w1: its report cannot be true: evaluation 0 has an accuracy of 1.25"},
+        {report_less_than_nothing, CONTROL_COLLECT, "node w1: its report cannot be true: evaluation 0 has an accuracy of -inf"},
         {end_and_flood, CONTROL_START, "node w1"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
