@@ -29,7 +29,7 @@ static mode_t usual_mode(void)
 {
     const mode_t mask = umask(0);
     umask(mask);
-    return 0666 & ~mask;
+    return 0644 & ~mask;
 }
 
 /* A file beside `path`, with the rights that the one of this name has or would get. */
@@ -61,7 +61,7 @@ int output_file_open(const char *path, bool append, struct output_file *out, str
                        path);
     cleanup(close_fd) int fd = regular && !append
                                    ? make_beside(file.path, exists ? there.st_mode & 0777 : usual_mode(), &file.temporary)
-                                   : open(file.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : 0), 0666);
+                                   : open(file.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : 0), 0644);
     file.stream = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
     if (!file.stream)
         return cannot_write(path, errno, err);

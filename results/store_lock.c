@@ -166,7 +166,7 @@ static int take(const char *path, bool older_too, struct store_lock **out, struc
     if (check(path, older_too, err) < 0)
         return -ERR_HOST;
     bool created = access(path, F_OK) < 0;
-    cleanup(close_fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+    cleanup(close_fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s' for writing", path);

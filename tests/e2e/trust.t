@@ -32,7 +32,11 @@ fi
 # ---- links ----
 rm -f t.db* t.csv t.html e.db*
 "$LAGGARD" run tiny.yaml --db mine.db --quiet > /dev/null 2>&1
-is "$(stat -c %a mine.db)" "$(printf '%o' $((0666 & ~$(umask))))" "a database has the rights that the umask leaves"
+for mask in 000 022 077; do
+    rm -f mine.db t.csv
+    (umask $mask && "$LAGGARD" run tiny.yaml --db mine.db --quiet && "$LAGGARD" export mine.db -o t.csv) > /dev/null 2>&1
+    is "$(stat -c %a mine.db t.csv | tr '\n' ' ')" "$(printf '%o %o ' $((0644 & ~0$mask)) $((0644 & ~0$mask)))" "umask $mask: nobody else may write to what is made"
+done
 ln -s own-target.csv own.csv
 echo before > own-target.csv
 "$LAGGARD" export mine.db -o own.csv > /dev/null 2>&1
