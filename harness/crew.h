@@ -24,6 +24,7 @@
 #ifndef LAGGARD_HARNESS_CREW_H
 #define LAGGARD_HARNESS_CREW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "results/store.h"
@@ -41,6 +42,7 @@ struct crew_hooks {                                                       /* cal
     void (*progress)(void *context, uint32_t rounds_done, int64_t at_ns); /* CLOCK_MONOTONIC, not later than now */
     void (*ending)(void *context);     /* servers have done all rounds, workers not yet; or not */
     void (*after_done)(void *context); /* all rounds are over; nothing is collected yet */
+    bool (*stopped)(void *context, int node); /* that node's process is (SIGSTOP): asked once the deadline has passed */
     void *context;
 };
 struct crew_spec {

@@ -107,13 +107,19 @@ const struct crew_loss *crew_loss(const struct crew *crew, int node)
 
 /* ---- the deadline ---- */
 
+/* Who is stopped comes first: the others wait for it. */
 static void name_the_late(const struct crew *crew, struct text *names)
 {
     enum { NAMED_MAX = 4 };
+    const struct crew_hooks *hooks = &crew->spec.hooks;
     int count = 0;
-    for (int i = 0; i < crew->spec.count; i++)
-        if (!crew->members[i].answered && count++ < NAMED_MAX)
-            text_printf(names, "%s%s", count > 1 ? ", " : "", crew->spec.names[i]);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < crew->spec.count; i++) {
+            const bool stopped = !crew->members[i].answered && hooks->stopped && hooks->stopped(hooks->context, i);
+            if (!crew->members[i].answered && stopped == (pass == 0) && count++ < NAMED_MAX)
+                text_printf(names, "%s%s%s", count > 1 ? ", " : "", crew->spec.names[i],
+                            stopped ? " (its process is stopped)" : "");
+        }
     if (count > NAMED_MAX)
         text_printf(names, " and %d more", count - NAMED_MAX);
 }

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,6 +59,17 @@ static void on_fabric_event(void *context, uint32_t events)
     }
     if (got < 0)
         crew_abandon(crew, &err);
+}
+
+/* The third word of /proc/PID/stat, behind the name in brackets: T. */
+static bool on_stopped(void *context, int node)
+{
+    const struct trial *trial = context;
+    char path[32], text[256] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)fabric_pid(trial->fabric, node));
+    cleanup(close_file) FILE *file = fopen(path, "re");
+    const char *name_end = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+    return name_end && strncmp(name_end, ") T", 3) == 0;
 }
 
 static void on_signal(void *context, uint32_t events)
@@ -190,6 +203,7 @@ static int make_crew(struct trial *trial, struct err *err)
                   .progress = on_progress,
                   .ending = on_ending,
                   .after_done = on_after_done,
+                  .stopped = on_stopped,
                   .context = trial},
     };
     agents->socket_count = 0;

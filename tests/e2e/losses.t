@@ -115,7 +115,7 @@ for scheme in ring ps-sync; do
     kill -STOP "$(running_agent w1)"
     wait $controller
     is $? 4 "$scheme, a hung worker: exit code 4"
-    like "$(query "$db" "SELECT reason FROM trials")" "^2 s after the start, and after round [0-9]+, these nodes had still to finish all rounds: .*w1" "$scheme, a hung worker: the sentence"
+    like "$(query "$db" "SELECT reason FROM trials")" "^2 s after the start, and after round [0-9]+, these nodes had still to finish all rounds: w1 \(its process is stopped\)" "$scheme, a hung worker: the sentence"
 done
 is "$(settles_to "$before")" "$before" "nothing is left"
 finish

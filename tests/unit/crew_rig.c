@@ -65,6 +65,12 @@ static void on_after_done(void *context)
     assert_true(crew_times(rig->crew).done_ns >= crew_times(rig->crew).ready_ns);
 }
 
+static bool on_stopped(void *context, int node)
+{
+    const struct crew_rig *rig = context;
+    return rig->stopped & 1U << node;
+}
+
 static void on_process_end(void *context, uint32_t events)
 {
     (void)events;
@@ -129,6 +135,7 @@ void crew_rig_run(struct crew_rig *rig)
                   .progress = on_progress,
                   .ending = on_ending,
                   .after_done = on_after_done,
+                  .stopped = on_stopped,
                   .context = rig},
     };
     rig->crew = crew_new(&spec, &rig->err);

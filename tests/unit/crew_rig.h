@@ -30,6 +30,7 @@ struct crew_rig {
     struct crew *crew;
     struct arena *arena;
     struct loop *loop;
+    unsigned stopped; /* bit set of nodes whose process is */
     int ended_fds[2], sockets[AGENTS];
     int result;
     struct err err;

@@ -38,6 +38,19 @@ static void silence_ends_at_the_deadline(void **state)
     }
 }
 
+/* w0 may only wait for the other. */
+static void who_is_stopped_is_named_first(void **state)
+{
+    (void)state;
+    struct crew_rig rig = crew_rig_new(fake_be_silent, CONTROL_START);
+    rig.agents[0].fault = fake_be_silent;
+    rig.agents[0].fault_at = CONTROL_START;
+    rig.run_deadline_ns = SHORT_NS;
+    rig.stopped = 1U << 1 | 1U << 2; /* of the server nobody waits for anything */
+    crew_rig_run(&rig);
+    crew_rig_assert_failed(&rig, ERR_TRIAL, "had still to finish all rounds: w1 (its process is stopped), w0 (trial_deadline in");
+}
+
 /* An agent that is stopped takes nothing: its SETUP fills the socket. */
 static void a_stopped_agent_blocks_nobody(void **state)
 {
@@ -158,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silence_ends_at_the_deadline),
+        cmocka_unit_test(who_is_stopped_is_named_first),
         cmocka_unit_test(a_stopped_agent_blocks_nobody),
         cmocka_unit_test(an_agents_own_words_win_over_its_exit_status),
         cmocka_unit_test(an_interruption_is_told_as_one),
