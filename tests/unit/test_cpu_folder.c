@@ -1,4 +1,4 @@
-/* test_cpu_folder.c: the folder of a controller's limited nodes, on an ordinary file system: what is left when it cannot be made. */
+/* test_cpu_folder.c: the folder of limited nodes, on an ordinary file system: what is left when it cannot be made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
