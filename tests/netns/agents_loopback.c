@@ -33,7 +33,7 @@
 enum { NODES_MAX = 128, LOOPBACK = 0x7f000001 };
 
 struct loopback_options {
-    const char *scheme, *size, *agent;
+    const char *scheme, *size, *agent, *dataset;
     int model, gradients;
     int64_t workers, rounds, batch, hidden, evaluate_every, port, compute_ns;
     uint64_t seed;
@@ -74,6 +74,12 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct loopback_options, size),
      .value_name = "SIZE",
      .help = "synthetic gradient (1MiB)"},
+    {.name = "dataset",
+     .letter = 'd',
+     .type = OPTION_STRING,
+     .offset = offsetof(struct loopback_options, dataset),
+     .value_name = "FOLDER",
+     .help = "the four files of the data set (those of the package)"},
     {.name = "rounds",
      .letter = 'r',
      .type = OPTION_INTEGER,
@@ -270,7 +276,7 @@ static int send_setup(struct rig *rig, int node, struct err *err)
         .value_count = (uint32_t)rig->scheme->param_count,
         .model = (uint32_t)options->model,
         .gradients = (uint32_t)options->gradients,
-        .dataset_path = "",
+        .dataset_path = options->dataset,
         .layers = &layer,
         .layer_count = options->model == MODEL_MLP,
         .batch = (uint32_t)options->batch,
@@ -525,6 +531,7 @@ int main(int argc, char **argv)
     snprintf(agent, sizeof(agent), "%.*slaggard-agent", slash ? (int)(slash - argv[0]) : 0, argv[0]);
     struct loopback_options options = {.scheme = "ring",
                                        .size = "1MiB",
+                                       .dataset = "",
                                        .agent = agent,
                                        .model = MODEL_SYNTHETIC,
                                        .workers = 4,
