@@ -14,8 +14,22 @@
 
 enum { NAME_BYTES_MAX = 80, PATH_BYTES_MAX = 1024 };
 
-static int fail_at(const struct reader *reader, int line, int column, const char *key, const char *sentence)
+/* Whoever quotes the file in a sentence, whole or in part, by way of a parser of values or of a file that it names: what cannot be
+ * shown is not. */
+static void make_printable(char *sentence)
 {
+    char *to = sentence;
+    for (const char *from = sentence; *from; to++) {
+        const size_t unprintable = yaml_document_unprintable(from);
+        *to = unprintable ? '?' : *from;
+        from += unprintable ? unprintable : 1;
+    }
+    *to = '\0';
+}
+
+static int fail_at(const struct reader *reader, int line, int column, const char *key, char *sentence)
+{
+    make_printable(sentence);
     return err_set(reader->err, ERR_USAGE, "%s:%d:%d: %s%s%s%s%s%s", reader->file, line, column, key ? key : "", key ? ": " : "",
                    sentence, reader->cell ? " (cell '" : "", reader->cell ? reader->cell : "", reader->cell ? "')" : "");
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "harness/yaml_document.h"
 
 enum { METRICS_MAX = 64, TEXT_MAX = 200 };
 static const double FACTOR_MAX = 10;
@@ -36,11 +37,12 @@ static const struct metric_row *find_metric(const char *name, const struct metri
         if (listed < METRICS_MAX)
             names[listed++] = metrics[i].name;
     }
+    const struct yaml_printable shown = yaml_document_printable(name);
     const char *near = options_nearest(name, names, (size_t)listed);
     if (near)
-        err_set(err, ERR_USAGE, "there is no metric '%.80s', did you mean '%s'?", name, near);
+        err_set(err, ERR_USAGE, "there is no metric '%s', did you mean '%s'?", shown.text, near);
     else
-        err_set(err, ERR_USAGE, "there is no metric '%.80s'; the table metric of a database lists them, such as %s", name,
+        err_set(err, ERR_USAGE, "there is no metric '%s'; the table metric of a database lists them, such as %s", shown.text,
                 listed > 0 ? names[0] : "none");
     return NULL;
 }
@@ -62,7 +64,7 @@ int gate_threshold_value(const char *text, const struct metric_row *metric, doub
 /* What follows `baseline`. */
 static int parse_relative(const char *rest, const struct metric_row *metric, struct gate_threshold *threshold, struct err *err)
 {
-    char sign = *rest;
+    const char sign = *rest, *const found = rest;
     rest += sign ? 1 + strspn(rest + 1, " \t") : 0;
     threshold->form = GATE_RATIO;
     threshold->number = 1;
@@ -78,7 +80,8 @@ static int parse_relative(const char *rest, const struct metric_row *metric, str
     }
     char slack = metric->lower ? '+' : '-';
     if (sign != slack)
-        return err_set(err, ERR_USAGE, "found 'baseline %c', allowed are `baseline * FACTOR` and `baseline %c VALUE`", sign, slack);
+        return err_set(err, ERR_USAGE, "found 'baseline %s', allowed are `baseline * FACTOR` and `baseline %c VALUE`",
+                       yaml_document_printable(found).text, slack);
     threshold->form = GATE_DIFFERENCE;
     int status = gate_threshold_value(rest, metric, &threshold->number, err);
     if (status == 0 && threshold->number < 0)
@@ -94,7 +97,7 @@ int gate_threshold_parse(const char *text, const struct metric_row *metrics, int
     const char *less = strstr(text, "<="), *more = strstr(text, ">=");
     const char *sign = less && (!more || less < more) ? less : more;
     if (!sign)
-        return err_set(err, ERR_USAGE, "found '%.80s', %s is needed", text, form);
+        return err_set(err, ERR_USAGE, "found '%s', %s is needed", yaml_document_printable(text).text, form);
     struct gate_threshold threshold = *out;
     const char *name = trimmed(arena, text, (size_t)(sign - text)), *right = trimmed(arena, sign + 2, strlen(sign + 2));
     const struct metric_row *metric = find_metric(name, metrics, metric_count, err);
