@@ -68,14 +68,17 @@ static const struct yaml_value *mapping_of(const struct yaml_value *root, const 
     return mapping;
 }
 
-/* A default is written like a value of the file and read by the same code. */
+/* A default is written like a value of the file and read by the same code. Most are one word, which is a scalar without libyaml's
+ * help: to ask it for each of them was most of the time that a small campaign took. */
 static int read_default(const struct reading *reading, const struct campaign_field *field, struct settings *settings)
 {
-    const struct yaml_value *value;
-    int status = yaml_document_parse("default", field->standard, strlen(field->standard), reading->reader.arena, &value,
-                                     reading->reader.err);
-    if (status < 0)
-        return status;
+    const struct yaml_value word = {.shape = YAML_SHAPE_SCALAR, .line = 1, .column = 1, .text = field->standard}, *value = &word;
+    if (field->standard[0] == '[') {
+        int status = yaml_document_parse("default", field->standard, strlen(field->standard), reading->reader.arena, &value,
+                                         reading->reader.err);
+        if (status < 0)
+            return status;
+    }
     return campaign_field_operations(field)->read(&reading->reader, field, value, field->path, settings);
 }
 

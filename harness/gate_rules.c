@@ -219,7 +219,7 @@ int gate_rules_read(const struct reader *reader, const struct yaml_value *mappin
     struct rules_reading reading = {.reader = reader, .plan = plan};
     int status = known_keys(reader, mapping, "gate", keys);
     if (status == 0)
-        status = metric_list_read(reader->arena, &reading.metrics, &reading.metric_count, err);
+        status = metric_list_read(&reading.metrics, &reading.metric_count, err);
     const struct yaml_value *list = yaml_document_child(mapping, "thresholds"), *waivers = yaml_document_child(mapping, "waivers"),
                             *baseline = yaml_document_child(mapping, "baseline"), *alpha = yaml_document_child(mapping, "alpha"),
                             *least = yaml_document_child(mapping, "min_effect");

@@ -20,7 +20,7 @@ static int rules_of_metrics(const struct gate_data *campaign, bool compared, str
 {
     const struct metric_row *metrics;
     int count;
-    int result = metric_list_read(arena, &metrics, &count, err);
+    int result = metric_list_read(&metrics, &count, err);
     if (result < 0)
         return result;
     struct gate_threshold *thresholds = arena_new_array(arena, struct gate_threshold, (size_t)count + 1);

@@ -24,8 +24,28 @@ enum { PACKET_BYTES = 1514 };
 /* ---- mahimahi ---- */
 struct bins {
     uint32_t *packets;
-    int64_t last_ms; /* -1: nothing read yet */
+    int64_t capacity, last_ms; /* -1: nothing read yet */
 };
+
+static void bins_free(struct bins *bins)
+{
+    free(bins->packets);
+}
+
+/* As long as the times that are there need, so that a short trace takes little memory. */
+static int bins_reach(struct bins *bins, int64_t bin, const char *file, struct err *err)
+{
+    if (bin < bins->capacity)
+        return 0;
+    const int64_t capacity = 2 * bin + 64;
+    uint32_t *packets = realloc(bins->packets, (size_t)capacity * sizeof(*packets));
+    if (!packets)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot read the trace '%s'", file);
+    memset(packets + bins->capacity, 0, (size_t)(capacity - bins->capacity) * sizeof(*packets));
+    bins->packets = packets;
+    bins->capacity = capacity;
+    return 0;
+}
 
 static int count_packets(struct text_lines *cursor, struct bins *bins, struct err *err)
 {
@@ -49,6 +69,9 @@ static int count_packets(struct text_lines *cursor, struct bins *bins, struct er
         if (ms < bins->last_ms)
             return text_lines_refuse(cursor, word.column, err, "found %lld after %lld: a trace does not go back in time",
                                      (long long)ms, (long long)bins->last_ms);
+        status = bins_reach(bins, ms / bin_ms, cursor->file, err);
+        if (status < 0)
+            return status;
         bins->last_ms = ms;
         bins->packets[ms / bin_ms]++;
     }
@@ -74,10 +97,7 @@ static int close_bins(struct bins *bins)
 
 static int parse_mahimahi(struct text_lines *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
 {
-    cleanup(free_pointer) uint32_t *packets = calloc(LINK_TRACE_STEPS_MOST + 1, sizeof(*packets));
-    if (!packets)
-        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot read the trace '%s'", cursor->file);
-    struct bins bins = {.packets = packets};
+    cleanup(bins_free) struct bins bins = {0};
     int status = count_packets(cursor, &bins, err);
     if (status < 0)
         return status;
@@ -86,10 +106,10 @@ static int parse_mahimahi(struct text_lines *cursor, struct arena *arena, struct
     struct trace_step *steps = arena_new_array(arena, struct trace_step, (size_t)bin_count);
     for (int i = 0; i < bin_count; i++) {
         int64_t begin_ns = i * LINK_TRACE_BIN_NS, end_ns = i + 1 < bin_count ? begin_ns + LINK_TRACE_BIN_NS : period_ns;
-        double bits = 8.0 * PACKET_BYTES * packets[i], rate = bits * (double)NS_PER_S / (double)(end_ns - begin_ns);
+        double bits = 8.0 * PACKET_BYTES * bins.packets[i], rate = bits * (double)NS_PER_S / (double)(end_ns - begin_ns);
         if (rate > (double)RATE_MOST_BPS)
             return text_lines_refuse(cursor, 1, err, "from %lld ms on %u packets leave within a bin, allowed is what makes 400gbit",
-                                     (long long)(begin_ns / NS_PER_MS), packets[i]);
+                                     (long long)(begin_ns / NS_PER_MS), bins.packets[i]);
         uint64_t rate_bps = rate < (double)LINK_TRACE_FLOOR_BPS ? LINK_TRACE_FLOOR_BPS : (uint64_t)rint(rate);
         if (count == 0 || steps[count - 1].rate_bps != rate_bps)
             steps[count++] = (struct trace_step){.at_ns = begin_ns, .rate_bps = rate_bps};

@@ -123,12 +123,21 @@ static int read_rows(struct text_lines *lines, struct row *rows, int *count, str
     return *count > 0 ? 0 : text_lines_refuse(lines, 1, err, "found no edge: two workers a line, such as '0 1'");
 }
 
+/* As many rows as the text has lines, as far as a graph may have edges. */
+static size_t rows_needed(const char *text, size_t length)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < length && count < WORKER_GRAPH_EDGES_MOST; i++)
+        count += text[i] == '\n';
+    return count;
+}
+
 int worker_graph_parse(const char *file, const char *text, size_t length, struct arena *arena, struct worker_graph *graph,
                        struct err *err)
 {
     struct text_lines lines = {.file = file, .at = text, .end = text + length};
     cleanup(arena_cleanup) struct arena *scratch = arena_new();
-    struct row *rows = arena_new_array(scratch, struct row, WORKER_GRAPH_EDGES_MOST);
+    struct row *rows = arena_new_array(scratch, struct row, rows_needed(text, length));
     int count;
     int status = read_rows(&lines, rows, &count, err);
     if (status < 0)

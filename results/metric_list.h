@@ -4,14 +4,13 @@
 
 #include <stdbool.h>
 
-struct arena;
 struct err;
 
 struct metric_row {
     const char *name, *unit;
     bool lower; /* is better */
 };
-/* The rows of the table `metric`, in the order of their numbers; in the arena. */
-int metric_list_read(struct arena *arena, const struct metric_row **rows, int *count, struct err *err);
+/* The rows of the table `metric`, in the order of their numbers; they live as long as the program. Not for several threads. */
+int metric_list_read(const struct metric_row **rows, int *count, struct err *err);
 
 #endif

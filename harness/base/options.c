@@ -85,7 +85,8 @@ const char *options_nearest(const char *word, const char *const *candidates, siz
     const char *found = NULL;
     for (size_t i = 0; i < count && length <= NEAREST_BYTES_MAX; i++) {
         size_t candidate_length = strlen(candidates[i]);
-        if (candidate_length > NEAREST_BYTES_MAX)
+        const size_t differ = candidate_length > length ? candidate_length - length : length - candidate_length;
+        if (candidate_length > NEAREST_BYTES_MAX || differ >= nearest) /* so many letters at least are wrong */
             continue;
         size_t distance = edit_distance(word, candidates[i], candidate_length);
         if (distance < nearest && distance < length) {
