@@ -32,17 +32,16 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/rng.h"
 #include "base/units.h"
 
 enum { FUZZ_HEAD_BYTES = 5 };
 
 struct fuzz {
     const char *name;
-    struct rng rng; /* of this iteration */
-    uint64_t seed, iteration, only_iteration, done, accepted;
+    uint64_t state; /* of this iteration's stream */
+    uint64_t seed, iteration, first, runs, done, accepted;
     int64_t start_ns, deadline_ns;
-    bool only_one, guided;
+    bool guided;
     const char *corpus; /* the folder for what is generated; NULL: it is not kept */
     /* From libFuzzer and not used yet: draws, or the bytes for fuzz_mutate(). */
     const uint8_t *draws, *bytes;
@@ -65,9 +64,23 @@ static inline void fuzz_failed(const struct fuzz *fuzz, const char *file, int li
             fuzz_failed(fuzz, __FILE__, __LINE__, #condition);                                                                     \
     } while (0)
 
-static inline struct rng fuzz_stream_of(uint64_t seed, uint64_t iteration)
+/* SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). base/rng.h's
+ * streams would take most of the time of a target that is fast. */
+static inline uint64_t fuzz_mix(uint64_t word)
 {
-    return rng_stream(seed, (uint32_t)iteration, (uint32_t)(iteration >> 32), RNG_ORDER);
+    word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    word = (word ^ word >> 27) * UINT64_C(0x94d049bb133111eb);
+    return word ^ word >> 31;
+}
+
+static inline uint64_t fuzz_stream_of(uint64_t seed, uint64_t iteration)
+{
+    return fuzz_mix(fuzz_mix(seed) + iteration);
+}
+
+static inline uint64_t fuzz_next_word(struct fuzz *fuzz)
+{
+    return fuzz_mix(fuzz->state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* ---- draws ---- */
@@ -82,13 +95,13 @@ static inline uint32_t fuzz_draw(struct fuzz *fuzz, size_t bytes)
 
 static inline uint32_t fuzz_u32(struct fuzz *fuzz)
 {
-    return fuzz->draws_left ? fuzz_draw(fuzz, 4) : rng_u32(&fuzz->rng);
+    return fuzz->draws_left ? fuzz_draw(fuzz, 4) : (uint32_t)(fuzz_next_word(fuzz) >> 32);
 }
 
 static inline uint64_t fuzz_u64(struct fuzz *fuzz)
 {
     if (!fuzz->draws_left)
-        return rng_u64(&fuzz->rng);
+        return fuzz_next_word(fuzz);
     uint64_t low = fuzz_draw(fuzz, 4);
     return low | (uint64_t)fuzz_draw(fuzz, 4) << 32;
 }
@@ -98,7 +111,13 @@ static inline size_t fuzz_below(struct fuzz *fuzz, size_t bound)
 {
     if (bound && fuzz->draws_left)
         return fuzz_draw(fuzz, bound <= 256 ? 1 : bound <= 65536 ? 2 : 4) % bound;
-    return bound ? rng_below(&fuzz->rng, (uint32_t)bound) : 0;
+    return bound ? (size_t)((fuzz_next_word(fuzz) >> 32) * bound >> 32) : 0; /* off even by less than bound / 2^32 */
+}
+
+/* How many parts an input gets, below `most`: few in three of four, which is fast and gives a mutation more of them to hit. */
+static inline size_t fuzz_few(struct fuzz *fuzz, size_t most)
+{
+    return fuzz_below(fuzz, fuzz_below(fuzz, 4) && most > 8 ? 8 : most);
 }
 
 /* Values at which parsers go wrong, as a byte, a little-endian word or a digit. */

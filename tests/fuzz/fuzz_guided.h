@@ -14,7 +14,7 @@ static inline struct fuzz fuzz_guided(const char *name, const uint8_t *input, si
     if (heading > 0)
         memcpy(head, input, heading);
     fuzz.iteration = head[1] | (uint32_t)head[2] << 8 | (uint32_t)head[3] << 16 | (uint32_t)head[4] << 24;
-    fuzz.rng = fuzz_stream_of(fuzz.seed, fuzz.iteration);
+    fuzz.state = fuzz_stream_of(fuzz.seed, fuzz.iteration);
     if (head[0] & 1) {
         fuzz.bytes = input + heading;
         fuzz.bytes_left = length - heading;

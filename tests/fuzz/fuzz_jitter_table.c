@@ -12,7 +12,7 @@ enum { FILE_MAX = 2048 };
 static size_t make_file(struct fuzz *fuzz, uint8_t bytes[FILE_MAX])
 {
     static const char *const separators[] = {" ", "\n", "\t", "  # words\n", "\r\n"};
-    size_t length = 0, entries = fuzz_below(fuzz, 40);
+    size_t length = 0, entries = fuzz_few(fuzz, 40);
     for (size_t i = 0; i < entries; i++)
         length += (size_t)snprintf((char *)bytes + length, FILE_MAX - length, "%d%s", (int)fuzz_below(fuzz, 65600) - 32800,
                                    separators[fuzz_below(fuzz, 5)]);

@@ -13,7 +13,7 @@ enum { FILE_MAX = 4096 };
 
 static size_t make_mahimahi(struct fuzz *fuzz, char bytes[FILE_MAX])
 {
-    size_t length = 0, lines = fuzz_below(fuzz, 200), ms = 0;
+    size_t length = 0, lines = fuzz_few(fuzz, 200), ms = 0;
     for (size_t i = 0; i < lines; i++) {
         ms += fuzz_below(fuzz, fuzz_below(fuzz, 20) == 0 ? 2000 : 3);
         length += (size_t)snprintf(bytes + length, FILE_MAX - length, "%zu%s", ms, fuzz_below(fuzz, 9) == 0 ? "\r\n" : "\n");
@@ -25,7 +25,7 @@ static size_t make_csv(struct fuzz *fuzz, char bytes[FILE_MAX])
 {
     static const char *const heads[] = {"time,rate,delay,loss\n", "# words\ntime_ms, rate_kbit,delay_us ,loss\r\n"};
     static const char *const rows[] = {"%zums,%zumbit,%zuus,%zu%%\n", "%zu,%zu000,%zu,0.0%zu\n"};
-    size_t kind = fuzz_below(fuzz, 2), ms = 0, lines = fuzz_below(fuzz, 50);
+    size_t kind = fuzz_below(fuzz, 2), ms = 0, lines = fuzz_few(fuzz, 50);
     size_t length = (size_t)snprintf(bytes, FILE_MAX, "%s", heads[kind]);
     for (size_t i = 0; i < lines; i++) {
         ms += 1 + fuzz_below(fuzz, 500);

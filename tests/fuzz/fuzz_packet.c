@@ -6,7 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/frames.h"
 
-enum { DIRECTIONS_HERE = 2, FLOWS = 5, RENEW = 64 };
+enum { DIRECTIONS_HERE = 2, FLOWS = 5, FRAMES_MOST = 64 };
 
 static size_t make_frame(struct fuzz *fuzz, uint8_t bytes[PACKET_HEADERS_MOST], size_t *captured)
 {
@@ -74,7 +74,7 @@ static void fuzz_one(struct fuzz *fuzz)
     FUZZ_CHECK(fuzz, ledger);
     uint64_t sent = 0;
     int64_t now_ns = 0;
-    for (int i = 0; i < RENEW; i++) {
+    for (size_t i = 1 + fuzz_few(fuzz, FRAMES_MOST); i > 0; i--) {
         uint8_t bytes[PACKET_HEADERS_MOST];
         size_t captured, length = make_frame(fuzz, bytes, &captured);
         /* a copy of exactly this size: reading past its end would be seen by an address sanitizer */

@@ -11,7 +11,7 @@ enum { TEXT_MAX = 4096, EARLIEST = 1000, START = 5000, NOW = 100000, ROUNDS_MOST
 
 static size_t make_text(struct fuzz *fuzz, uint8_t bytes[TEXT_MAX])
 {
-    size_t length = 0, lines = fuzz_below(fuzz, 60), round = 0;
+    size_t length = 0, lines = fuzz_few(fuzz, 60), round = 0;
     uint64_t time = EARLIEST;
     for (size_t i = 0; i < lines && length < TEXT_MAX - 100; i++) {
         char *at = (char *)bytes + length;

@@ -1,6 +1,7 @@
 /* fuzz_transport.c: what peers send. Headers and hellos, damaged, against the rule that what is accepted encodes to the same bytes;
  * and whole streams, damaged and cut into pieces, through a connection's receiver that drops, holds and redirects at random. */
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "agents/transport.h"
@@ -146,10 +147,15 @@ static void fuzz_stream(struct fuzz *fuzz)
         if (owner.held && fuzz_below(fuzz, 2))
             transport_resume(owner.transport, 1);
     }
-    for (int i = 0; i < 1000 && !owner.lost && owner.messages < count; i++) { /* what is still held or in the socket */
+    /* what is still held or in the socket, until nothing is and nothing comes of it */
+    for (int i = 0, quiet = 0; i < 1000 && quiet < 4 && !owner.lost && owner.messages < count; i++) {
+        const uint32_t before = owner.messages;
+        int left = 0;
         if (owner.held)
             transport_resume(owner.transport, 1);
         FUZZ_CHECK(fuzz, loop_turn(loop, 0, NULL) == 0);
+        FUZZ_CHECK(fuzz, owner.lost || ioctl(pair[0], FIONREAD, &left) == 0);
+        quiet = owner.held || left > 0 || owner.messages > before ? 0 : quiet + 1;
     }
     fuzz->accepted += !owner.lost && owner.messages == count && length == whole;
     transport_free(owner.transport);

@@ -14,7 +14,7 @@ enum { FILE_MAX = 2048 };
 static size_t make_edges(struct fuzz *fuzz, char bytes[FILE_MAX])
 {
     static const char *const between[] = {" ", ",", "\t", " , "}, *const ends[] = {"\n", "\r\n", " \n", "\n# 1 2\n"};
-    size_t length = 0, lines = fuzz_below(fuzz, 40);
+    size_t length = 0, lines = fuzz_few(fuzz, 40);
     for (size_t i = 0; i < lines; i++)
         length += (size_t)snprintf(bytes + length, FILE_MAX - length, "%zu%s%zu%s", fuzz_below(fuzz, 30),
                                    between[fuzz_below(fuzz, 4)], 30 + i, ends[fuzz_below(fuzz, 4)]);
