@@ -1,4 +1,4 @@
-# laggard: `make help` lists the targets. MODE=release|debug|asan|ubsan|tsan|coverage|fuzz chooses the build; objects go to build/MODE.
+# laggard: `make help` lists the targets. MODE=release|debug|asan|ubsan|tsan|coverage|fuzz|seeded chooses the build, in build/MODE.
 
 MODE ?= release
 B := build/$(MODE)
@@ -17,18 +17,20 @@ OPTIMISE_debug := -O0 -g3
 OPTIMISE_asan := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 OPTIMISE_ubsan := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 OPTIMISE_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+OPTIMISE_seeded := -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPTIMISE_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DFUZZ_BY_LIBFUZZER
 # Instrumented code keeps gcc 12 from seeing what lengths are possible: these two then warn of what cannot be.
 WARNINGS_asan := -Wno-format-truncation -Wno-restrict
 WARNINGS_ubsan := $(WARNINGS_asan)
 WARNINGS_tsan := $(WARNINGS_asan)
+WARNINGS_seeded := $(WARNINGS_asan)
 # clang finds members missing in rows that name some of theirs and not others, and does not know gcc's ivdep and gcc's way of a list
 # behind a kernel header's struct.
 WARNINGS_fuzz := -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-gnu-variable-sized-type-not-at-end
 OPTIMISE_coverage := -O0 -g --coverage
 OPTIMISE := $(OPTIMISE_$(MODE))
 ifeq ($(OPTIMISE),)
-$(error MODE=$(MODE) is not one of release, debug, asan, ubsan, tsan, coverage, fuzz)
+$(error MODE=$(MODE) is not one of release, debug, asan, ubsan, tsan, coverage, fuzz, seeded)
 endif
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef $(WARNINGS_$(MODE))
@@ -215,11 +217,17 @@ THREADED := test_compute_thread test_emulated test_emulated_compute test_emulate
 tsan: | deps ## the unit tests of the compute thread and the emulated world under the thread sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=tsan $(addprefix build/tsan/tests/unit/,$(THREADED))
 	$(Q)CMOCKA_MESSAGE_OUTPUT=TAP prove -e 'setarch -R' $(addprefix build/tsan/tests/unit/,$(THREADED))
+ifdef FUZZ_SEEDED
+fuzz: | deps # the fuzz targets by their own driver, under both sanitizers, until each has been given FUZZ_SEEDED inputs
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=seeded fuzz-programs
+	$(Q)tests/fuzz/run-seeded
+else
 fuzz: | deps ## the fuzz targets guided by libFuzzer, under both sanitizers, FUZZ_SECONDS (20) each (installs clang)
 	$(Q)tests/install-deps fuzz
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release fuzz-programs
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-programs
 	$(Q)tests/fuzz/run-guided
+endif
 coverage: | deps ## line coverage of make check's tests by gcov, one line a source file, and of all
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage programs test-programs
 	$(Q)LAGGARD_BUILD=build/coverage tests/run-check
