@@ -45,7 +45,7 @@ bool recorder_grow_spans(struct recorder *recorder)
 
 bool recorder_grow_gradients(struct recorder *recorder)
 {
-    if (!recorder->options.grows || recorder->gradient_capacity > UINT32_MAX / 2)
+    if (!recorder->options.grows || recorder->options.without_gradients || recorder->gradient_capacity > UINT32_MAX / 2)
         return false;
     recorder->gradients =
         doubled(recorder->options.arena, recorder->gradients, &recorder->gradient_capacity, sizeof(*recorder->gradients));

@@ -22,6 +22,7 @@ struct recorder_options {
     uint32_t rounds;       /* that the trial has, warm-up included, of all message sizes */
     uint64_t spans_wanted; /* an estimate; 0: record none */
     uint64_t gradients_wanted;
+    bool without_gradients; /* nobody will look at them: none is recorded, and none counts as lost */
     bool leaps; /* rounds may be left out */
     /* Memory is taken as it is needed, without touching it first: where no clock runs that this could disturb. Estimates do not
      * count then, but spans_wanted 0 still records none. */
@@ -67,7 +68,7 @@ static inline void recorder_gradient(struct recorder *recorder, const struct gra
     if (recorder->gradient_count < recorder->gradient_capacity || recorder_grow_gradients(recorder))
         recorder->gradients[recorder->gradient_count++] = *gradient;
     else
-        recorder->spans_lost++;
+        recorder->spans_lost += !recorder->options.without_gradients;
 }
 /* From now on rounds are first .. first+count-1: those of the next message size. What was left out before is left out. */
 void recorder_begin(struct recorder *recorder, uint32_t first, uint32_t count);

@@ -70,6 +70,7 @@ static int make_node(struct virtual_world *world, int index, struct err *err)
         .arena = options->arena,
         .rounds = (uint32_t)setup->rounds,
         .spans_wanted = options->record_spans,
+        .without_gradients = options->without_gradients,
         .leaps = worker && setup->scheme->flags & SCHEME_ROUNDS_AT_SERVER,
         .grows = true,
         .evaluate_every = options->evaluate_every,

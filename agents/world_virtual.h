@@ -58,6 +58,7 @@ struct virtual_options {
     size_t segment_bytes; /* how much of a flow goes at a turn; 0: a 64th of the message, from 10 packets to 1 MiB */
     uint32_t evaluate_every;
     bool record_spans;
+    bool without_gradients; /* their fates are not recorded */
     int64_t deadline_ns; /* of the virtual clock; 0: none */
     /* Asked now and then, with the rounds that node 0 (or the first server) has done: false ends the run. NULL: never asked. */
     bool (*go_on)(void *context, uint32_t rounds_done);

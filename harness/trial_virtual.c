@@ -63,6 +63,7 @@ static int build_virtual(struct trial *trial, struct err *err)
         .dataset_fd = trial->context->dataset_fd,
         .evaluate_every = (uint32_t)settings->workload.evaluate_every,
         .record_spans = settings->record_spans,
+        .without_gradients = !settings->record_nodes,
         .deadline_ns = settings->trial_deadline_ns,
         .go_on = go_on,
         .alarm = trial->events ? alarm : NULL,

@@ -25,7 +25,7 @@ static uint64_t recorded_bytes(const struct settings *settings, const struct sch
     uint64_t a_round = sizeof(struct round_record);
     if (settings->record_spans && scheme->spans_a_round)
         a_round += DOUBLING * sizeof(struct span_record) * scheme->spans_a_round(setup, node);
-    if (scheme->gradients_a_round)
+    if (settings->record_nodes && scheme->gradients_a_round)
         a_round += DOUBLING * sizeof(struct gradient_record) * scheme->gradients_a_round(setup, node);
     return a_round * (uint64_t)setup->rounds;
 }

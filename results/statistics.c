@@ -26,17 +26,58 @@ static double *sorted_copy(const double *values, size_t count)
     return sorted;
 }
 
+static double median_of_three(double a, double b, double c)
+{
+    return a < b ? (b < c ? b : fmax(a, c)) : (a < c ? a : fmax(b, c));
+}
+
+/* Hoare's selection (1961): what stands at `rank` afterwards would stand there if all were sorted, nothing before it is greater and
+ * nothing behind it less. A range that pivots do not get hold of is sorted after all. */
+static void select_rank(double *values, size_t count, size_t rank)
+{
+    enum { SMALL = 16, PIVOTS_MOST = 64 };
+    ptrdiff_t first = 0, last = (ptrdiff_t)count - 1;
+    for (int pivots = 0; last - first >= SMALL && pivots < PIVOTS_MOST; pivots++) {
+        const double pivot = median_of_three(values[first], values[first + (last - first) / 2], values[last]);
+        ptrdiff_t low = first, high = last;
+        while (low <= high) {
+            while (values[low] < pivot)
+                low++;
+            while (pivot < values[high])
+                high--;
+            if (low > high)
+                break;
+            const double moved = values[low];
+            values[low++] = values[high];
+            values[high--] = moved;
+        }
+        if (high < (ptrdiff_t)rank)
+            first = low;
+        if ((ptrdiff_t)rank < low)
+            last = high;
+    }
+    if (first < last)
+        qsort(values + first, (size_t)(last - first + 1), sizeof(*values), compare_doubles);
+}
+
 /* h = (n - 1) q lies between two order statistics; Hyndman and Fan (1996), type 7. */
 double statistics_quantile(const double *values, size_t count, double quantile)
 {
-    cleanup(free_pointer) double *sorted = sorted_copy(values, count);
-    if (!sorted || !(quantile >= 0) || !(quantile <= 1))
+    if (count == 0 || !(quantile >= 0) || !(quantile <= 1))
         return NAN;
-    double position = (double)(count - 1) * quantile;
-    size_t below = (size_t)position;
+    cleanup(free_pointer) double *order = calloc(count, sizeof(*order));
+    if (!order)
+        return NAN;
+    memcpy(order, values, count * sizeof(*order));
+    const double position = (double)(count - 1) * quantile;
+    const size_t below = (size_t)position;
+    select_rank(order, count, below);
     if (below + 1 >= count)
-        return sorted[count - 1];
-    return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
+        return order[count - 1];
+    double next = order[below + 1];
+    for (size_t i = below + 2; i < count; i++)
+        next = order[i] < next ? order[i] : next;
+    return order[below] + (position - (double)below) * (next - order[below]);
 }
 
 double statistics_median(const double *values, size_t count)

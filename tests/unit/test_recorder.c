@@ -39,6 +39,21 @@ static void without_recording_nothing_is_written_or_lost(void **state)
     assert_int_equal(recorder.spans_lost, 0);
 }
 
+static void gradients_that_nobody_looks_at_are_neither_recorded_nor_lost(void **state)
+{
+    (void)state;
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    for (int without = 0; without < 2; without++) {
+        struct recorder recorder;
+        struct recorder_options options = {.arena = arena, .rounds = 1, .grows = true, .without_gradients = without};
+        assert_int_equal(recorder_init(&recorder, &options, NULL), 0);
+        for (uint32_t i = 0; i < 100; i++)
+            recorder_gradient(&recorder, &(struct gradient_record){.round = i});
+        assert_int_equal(recorder.gradient_count, without ? 0 : 100);
+        assert_int_equal(recorder.spans_lost, 0);
+    }
+}
+
 static void an_estimate_out_of_bounds_is_cut(void **state)
 {
     (void)state;
@@ -148,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_beyond_the_memory_are_counted),
         cmocka_unit_test(without_recording_nothing_is_written_or_lost),
+        cmocka_unit_test(gradients_that_nobody_looks_at_are_neither_recorded_nor_lost),
         cmocka_unit_test(an_estimate_out_of_bounds_is_cut),
         cmocka_unit_test(room_for_few_of_many_rounds),
         cmocka_unit_test(rounds_come_in_order_and_end),

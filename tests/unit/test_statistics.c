@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "results/statistics.h"
 
@@ -24,6 +25,57 @@ static void quantiles_are_type_7(void **state)
     assert_near(statistics_quantile(values, 3, 0.99), 39.6, 1e-12);
     assert_near(statistics_quantile(values, 3, 1), 40, 0);
     assert_near(values[0], 40, 0); /* the input stays as it was */
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Orders that a selection could stumble over: random, with many equal ones, rising, falling, all equal, up and down, to infinity. */
+static double in_some_order(int order, size_t count, size_t i, uint32_t *random)
+{
+    *random = *random * 1664525 + 1013904223;
+    switch (order) {
+    case 0:
+        return *random;
+    case 1:
+        return *random >> 29;
+    case 2:
+        return (double)i;
+    case 3:
+        return -(double)i;
+    case 4:
+        return 7;
+    case 5:
+        return (double)(i < count / 2 ? i : count - i);
+    default:
+        return *random >> 31 ? INFINITY : *random >> 30 ? -INFINITY : 1;
+    }
+}
+
+static void quantiles_of_any_order_are_those_of_the_sorted(void **state)
+{
+    (void)state;
+    enum { ORDERS = 7, MOST = 3000 };
+    static double values[MOST], sorted[MOST];
+    uint32_t random = 1;
+    for (int order = 0; order < ORDERS; order++)
+        for (size_t count = 1; count <= MOST; count = count < 40 ? count + 1 : count * 3 / 2) {
+            for (size_t i = 0; i < count; i++)
+                values[i] = sorted[i] = in_some_order(order, count, i, &random);
+            qsort(sorted, count, sizeof(*sorted), compare);
+            const size_t ranks[] = {0, count / 10, count / 2, count - 1 - count / 100, count - 1};
+            for (size_t r = 0; r < sizeof(ranks) / sizeof(ranks[0]); r++) {
+                const double quantile = count > 1 ? (double)ranks[r] / (double)(count - 1) : 0;
+                const size_t below = (size_t)((double)(count - 1) * quantile); /* the rank itself, or one less by rounding */
+                const double expected = sorted[ranks[r]], found = statistics_quantile(values, count, quantile);
+                assert_true(below <= ranks[r] && ranks[r] - below <= 1);
+                if (isfinite(expected) && isfinite(sorted[below + (below + 1 < count)]))
+                    assert_near(found, expected, 1e-6 * (fabs(expected) + 1));
+            }
+        }
 }
 
 static void median_of_an_even_number_is_the_middle_of_two(void **state)
@@ -133,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_type_7),
+        cmocka_unit_test(quantiles_of_any_order_are_those_of_the_sorted),
         cmocka_unit_test(median_of_an_even_number_is_the_middle_of_two),
         cmocka_unit_test(nothing_has_no_statistics),
         cmocka_unit_test(moments),
