@@ -37,7 +37,7 @@ static void *doubled(struct arena *arena, const void *array, uint32_t *capacity,
 
 bool recorder_grow_spans(struct recorder *recorder)
 {
-    if (!recorder->options.grows || recorder->options.spans_wanted == 0 || recorder->span_capacity > UINT32_MAX / 2)
+    if (!recorder->options.grows || recorder->span_capacity > UINT32_MAX / 2)
         return false;
     recorder->spans = doubled(recorder->options.arena, recorder->spans, &recorder->span_capacity, sizeof(*recorder->spans));
     return true;
@@ -45,7 +45,7 @@ bool recorder_grow_spans(struct recorder *recorder)
 
 bool recorder_grow_gradients(struct recorder *recorder)
 {
-    if (!recorder->options.grows || recorder->options.without_gradients || recorder->gradient_capacity > UINT32_MAX / 2)
+    if (!recorder->options.grows || recorder->gradient_capacity > UINT32_MAX / 2)
         return false;
     recorder->gradients =
         doubled(recorder->options.arena, recorder->gradients, &recorder->gradient_capacity, sizeof(*recorder->gradients));

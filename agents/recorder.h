@@ -58,17 +58,21 @@ bool recorder_grow_gradients(struct recorder *recorder);
 
 static inline void recorder_span(struct recorder *recorder, const struct span_record *span)
 {
+    if (recorder->options.spans_wanted == 0)
+        return;
     if (recorder->span_count < recorder->span_capacity || recorder_grow_spans(recorder))
         recorder->spans[recorder->span_count++] = *span;
     else
-        recorder->spans_lost += recorder->options.spans_wanted > 0;
+        recorder->spans_lost++;
 }
 static inline void recorder_gradient(struct recorder *recorder, const struct gradient_record *gradient)
 {
+    if (recorder->options.without_gradients)
+        return;
     if (recorder->gradient_count < recorder->gradient_capacity || recorder_grow_gradients(recorder))
         recorder->gradients[recorder->gradient_count++] = *gradient;
     else
-        recorder->spans_lost += !recorder->options.without_gradients;
+        recorder->spans_lost++;
 }
 /* From now on rounds are first .. first+count-1: those of the next message size. What was left out before is left out. */
 void recorder_begin(struct recorder *recorder, uint32_t first, uint32_t count);

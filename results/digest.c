@@ -41,18 +41,30 @@ void digest_add_text(struct digest *digest, const char *text)
     add_bytes(digest, text, strlen(text) + 1);
 }
 
+/* Little-endian everywhere. */
+static void put_integer(uint8_t bytes[static 8], int64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)((uint64_t)value >> (8 * i));
+}
+
 void digest_add_integer(struct digest *digest, int64_t value)
 {
     uint8_t bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)((uint64_t)value >> (8 * i));
+    put_integer(bytes, value);
     add_bytes(digest, bytes, sizeof(bytes));
 }
 
 void digest_add_integers(struct digest *digest, const int64_t *values, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        digest_add_integer(digest, values[i]);
+    enum { AT_ONCE = 32 };
+    uint8_t bytes[AT_ONCE * 8];
+    for (size_t first = 0; first < count; first += AT_ONCE) {
+        const size_t taken = count - first < AT_ONCE ? count - first : AT_ONCE;
+        for (size_t i = 0; i < taken; i++)
+            put_integer(bytes + 8 * i, values[first + i]);
+        add_bytes(digest, bytes, 8 * taken);
+    }
 }
 
 void digest_add_real(struct digest *digest, double value)

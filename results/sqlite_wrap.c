@@ -192,15 +192,24 @@ int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement 
     return 0;
 }
 
-int sql_prepare_insert(struct sql *sql, const char *table, const char *columns, struct sql_statement **out, struct err *err)
+int sql_prepare_inserts(struct sql *sql, const char *table, const char *columns, int rows, struct sql_statement **out,
+                        struct err *err)
 {
     cleanup(text_free) struct text text = {0};
-    text_printf(&text, "INSERT INTO %s (%s) VALUES (?", table, columns);
-    for (const char *p = columns; *p; p++)
-        if (*p == ',')
-            text_add(&text, ", ?");
-    text_add(&text, ")");
+    text_printf(&text, "INSERT INTO %s (%s) VALUES ", table, columns);
+    for (int row = 0; row < rows; row++) {
+        text_add(&text, row ? ", (?" : "(?");
+        for (const char *p = columns; *p; p++)
+            if (*p == ',')
+                text_add(&text, ", ?");
+        text_add(&text, ")");
+    }
     return sql_prepare(sql, text.bytes, out, err);
+}
+
+int sql_prepare_insert(struct sql *sql, const char *table, const char *columns, struct sql_statement **out, struct err *err)
+{
+    return sql_prepare_inserts(sql, table, columns, 1, out, err);
 }
 
 void sql_finish(struct sql_statement *statement)

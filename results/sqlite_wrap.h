@@ -33,6 +33,9 @@ int sql_ask_integer(struct sql *sql, const char *text, int64_t *value, struct er
 int sql_prepare(struct sql *sql, const char *text, struct sql_statement **statement, struct err *err);
 /* INSERT INTO table (columns) with one parameter a column; `columns` is a comma-separated list. */
 int sql_prepare_insert(struct sql *sql, const char *table, const char *columns, struct sql_statement **statement, struct err *err);
+/* The same for `rows` rows at once: the values of one after the other's. */
+int sql_prepare_inserts(struct sql *sql, const char *table, const char *columns, int rows, struct sql_statement **statement,
+                        struct err *err);
 /* A query that somebody else wrote: exactly one statement, which has rows and changes nothing; otherwise ERR_USAGE. */
 int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement **statement, struct err *err);
 void sql_finish(struct sql_statement *statement); /* before the connection ends; NULL allowed */

@@ -48,10 +48,23 @@ struct store {
     struct sql *sql;
     struct store_lock *lock;
     struct sql_statement *rows[ROW_KIND_COUNT]; /* NULL until first used */
+    struct sql_statement *many[ROW_KIND_COUNT]; /* of STORE_ROWS_AT_ONCE rows */
 };
 
 /* The statement of a row, started: put its values in the order of the columns in store_rows.c. NULL on failure. */
 struct sql_statement *store_row(struct store *store, enum row_kind kind, struct err *err);
+
+/* Rows of one kind by the thousand. Many in one statement take half the time: what a statement costs by itself is shared. */
+enum { STORE_ROWS_AT_ONCE = 32 };
+struct store_bulk {
+    int64_t trial_id;
+    int node;
+    const void *records;
+    uint32_t count;
+    void (*put)(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i); /* the values of record i */
+    const char *name;                                                                   /* of one, for errors */
+};
+int store_bulk(struct store *store, enum row_kind kind, const struct store_bulk *bulk, struct err *err);
 
 int store_links_asked(struct store *store, int64_t trial_id, const struct topology *topology, struct err *err);
 int store_links_seen(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err);

@@ -5,87 +5,82 @@
 #include "results/digest.h"
 #include "results/store_internal.h"
 
+static void put_round(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i)
+{
+    const struct round_summary *round = (const struct round_summary *)bulk->records + i;
+    sql_put_integer(row, bulk->trial_id);
+    sql_put_integer(row, round->round);
+    sql_put_integer(row, round->warmup);
+    sql_put_integer(row, round->begin_ns);
+    sql_put_integer(row, round->end_ns);
+    sql_put_integer(row, round->last_node);
+}
+
+static void put_held(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i)
+{
+    const struct round_record *round = (const struct round_record *)bulk->records + i;
+    sql_put_integer(row, bulk->trial_id);
+    sql_put_integer(row, bulk->node);
+    sql_put_integer(row, round->round);
+    sql_put_integer(row, round->held_ns);
+}
+
+static void put_span(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i)
+{
+    const struct span_record *span = (const struct span_record *)bulk->records + i;
+    sql_put_integer(row, bulk->trial_id);
+    sql_put_integer(row, bulk->node);
+    sql_put_integer(row, span->round);
+    sql_put_integer(row, span->kind);
+    if (span->peer == NO_PEER)
+        sql_put_null(row);
+    else
+        sql_put_integer(row, span->peer);
+    sql_put_integer(row, span->flags);
+    sql_put_integer(row, span->begin_ns);
+    sql_put_integer(row, span->end_ns);
+    sql_put_unsigned(row, span->bytes);
+}
+
+static void put_gradient(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i)
+{
+    const struct gradient_record *gradient = (const struct gradient_record *)bulk->records + i;
+    sql_put_integer(row, bulk->trial_id);
+    sql_put_integer(row, bulk->node);
+    sql_put_integer(row, i);
+    sql_put_integer(row, gradient->round);
+    sql_put_integer(row, gradient->worker);
+    sql_put_unsigned(row, gradient->step);
+    sql_put_integer(row, gradient->staleness);
+    sql_put_integer(row, gradient->order);
+    sql_put_text(row, gradient_fate_names[gradient->fate]);
+    sql_put_integer(row, gradient->arrived_ns);
+}
+
 static int store_rounds(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
 {
-    for (int i = 0; i < end->round_count; i++) {
-        const struct round_summary *round = &end->rounds[i];
-        struct sql_statement *row = store_row(store, ROW_ROUND, err);
-        if (!row)
-            return -ERR_HOST;
-        sql_put_integer(row, trial_id);
-        sql_put_integer(row, round->round);
-        sql_put_integer(row, round->warmup);
-        sql_put_integer(row, round->begin_ns);
-        sql_put_integer(row, round->end_ns);
-        sql_put_integer(row, round->last_node);
-        if (sql_run(row, err) < 0)
-            return err_wrap(err, "round %u", round->round);
-    }
-    return 0;
+    const struct store_bulk bulk = {.trial_id = trial_id,
+                                    .records = end->rounds,
+                                    .count = (uint32_t)end->round_count,
+                                    .put = put_round,
+                                    .name = "round"};
+    return store_bulk(store, ROW_ROUND, &bulk, err);
 }
 
-static int store_held(struct store *store, int64_t trial_id, int node, const struct node_result *result, struct err *err)
+static int store_records(struct store *store, int64_t trial_id, int node, const struct node_result *result, bool without_held,
+                         struct err *err)
 {
-    for (uint32_t i = 0; i < result->round_count; i++) {
-        struct sql_statement *row = store_row(store, ROW_ROUND_HELD, err);
-        if (!row)
+    struct store_bulk bulk = {.trial_id = trial_id, .node = node};
+    if (!without_held) {
+        bulk.records = result->rounds, bulk.count = result->round_count, bulk.put = put_held, bulk.name = "held round";
+        if (store_bulk(store, ROW_ROUND_HELD, &bulk, err) < 0)
             return -ERR_HOST;
-        sql_put_integer(row, trial_id);
-        sql_put_integer(row, node);
-        sql_put_integer(row, result->rounds[i].round);
-        sql_put_integer(row, result->rounds[i].held_ns);
-        if (sql_run(row, err) < 0)
-            return err_wrap(err, "round %u as node %d held it", result->rounds[i].round, node);
-    }
-    return 0;
-}
-
-static int store_spans(struct store *store, int64_t trial_id, int node, const struct node_result *result, struct err *err)
-{
-    for (uint32_t i = 0; i < result->span_count; i++) {
-        const struct span_record *span = &result->spans[i];
-        struct sql_statement *row = store_row(store, ROW_SPAN, err);
-        if (!row)
+        bulk.records = result->gradients, bulk.count = result->gradient_count, bulk.put = put_gradient, bulk.name = "gradient";
+        if (store_bulk(store, ROW_GRADIENT, &bulk, err) < 0)
             return -ERR_HOST;
-        sql_put_integer(row, trial_id);
-        sql_put_integer(row, node);
-        sql_put_integer(row, span->round);
-        sql_put_integer(row, span->kind);
-        if (span->peer == NO_PEER)
-            sql_put_null(row);
-        else
-            sql_put_integer(row, span->peer);
-        sql_put_integer(row, span->flags);
-        sql_put_integer(row, span->begin_ns);
-        sql_put_integer(row, span->end_ns);
-        sql_put_unsigned(row, span->bytes);
-        if (sql_run(row, err) < 0)
-            return err_wrap(err, "span %u of node %d", i, node);
     }
-    return 0;
-}
-
-static int store_gradients(struct store *store, int64_t trial_id, int node, const struct node_result *result, struct err *err)
-{
-    for (uint32_t i = 0; i < result->gradient_count; i++) {
-        const struct gradient_record *gradient = &result->gradients[i];
-        struct sql_statement *row = store_row(store, ROW_GRADIENT, err);
-        if (!row)
-            return -ERR_HOST;
-        sql_put_integer(row, trial_id);
-        sql_put_integer(row, node);
-        sql_put_integer(row, i);
-        sql_put_integer(row, gradient->round);
-        sql_put_integer(row, gradient->worker);
-        sql_put_unsigned(row, gradient->step);
-        sql_put_integer(row, gradient->staleness);
-        sql_put_integer(row, gradient->order);
-        sql_put_text(row, gradient_fate_names[gradient->fate]);
-        sql_put_integer(row, gradient->arrived_ns);
-        if (sql_run(row, err) < 0)
-            return err_wrap(err, "gradient %u as node %d saw it", i, node);
-    }
-    return 0;
+    bulk.records = result->spans, bulk.count = result->span_count, bulk.put = put_span, bulk.name = "span";
+    return store_bulk(store, ROW_SPAN, &bulk, err);
 }
 
 static const char *why_undefined(double loss, double accuracy)
@@ -161,10 +156,8 @@ int store_nodes_seen(struct store *store, int64_t trial_id, const struct trial_e
         return -ERR_HOST;
     for (int node = 0; end->nodes && node < end->node_count; node++) {
         const struct node_result *result = &end->nodes[node];
-        if (!end->without_node_rows &&
-            (store_held(store, trial_id, node, result, err) < 0 || store_gradients(store, trial_id, node, result, err) < 0))
-            return -ERR_HOST;
-        if (store_spans(store, trial_id, node, result, err) < 0 || store_evaluations(store, trial_id, node, result, err) < 0 ||
+        if (store_records(store, trial_id, node, result, end->without_node_rows, err) < 0 ||
+            store_evaluations(store, trial_id, node, result, err) < 0 ||
             (!end->processes && !result->lost && store_node_counters(store, trial_id, node, result, err) < 0))
             return -ERR_HOST;
     }

@@ -75,11 +75,32 @@ static const struct {
 };
 static_assert(sizeof(row_tables) / sizeof(row_tables[0]) == ROW_KIND_COUNT, "every row kind has a table");
 
+static struct sql_statement *start(struct store *store, enum row_kind kind, int rows, struct err *err)
+{
+    struct sql_statement **kept = rows == 1 ? &store->rows[kind] : &store->many[kind];
+    if (!*kept && sql_prepare_inserts(store->sql, row_tables[kind].table, row_tables[kind].columns, rows, kept, err) < 0)
+        return NULL;
+    sql_start(*kept);
+    return *kept;
+}
+
 struct sql_statement *store_row(struct store *store, enum row_kind kind, struct err *err)
 {
-    if (!store->rows[kind] &&
-        sql_prepare_insert(store->sql, row_tables[kind].table, row_tables[kind].columns, &store->rows[kind], err) < 0)
-        return NULL;
-    sql_start(store->rows[kind]);
-    return store->rows[kind];
+    return start(store, kind, 1, err);
+}
+
+int store_bulk(struct store *store, enum row_kind kind, const struct store_bulk *bulk, struct err *err)
+{
+    uint32_t rows;
+    for (uint32_t first = 0; first < bulk->count; first += rows) {
+        rows = bulk->count - first < STORE_ROWS_AT_ONCE ? 1 : STORE_ROWS_AT_ONCE;
+        struct sql_statement *row = start(store, kind, (int)rows, err);
+        if (!row)
+            return -ERR_HOST;
+        for (uint32_t i = 0; i < rows; i++)
+            bulk->put(row, bulk, first + i);
+        if (sql_run(row, err) < 0)
+            return err_wrap(err, "%s %u and those behind it, of node %d", bulk->name, first, bulk->node);
+    }
+    return 0;
 }
