@@ -55,8 +55,8 @@ static int fail(struct sql *sql, const char *what, struct err *err)
                    error_number ? ": " : "", error_number ? strerror_r(error_number, reason, sizeof(reason)) : "", remedy);
 }
 
-/* SQLite's count of its memory, which nobody reads, takes a lock for every allocation: a tenth of what a row takes. Refused, without
- * harm, where SQLite is at work already. */
+/* SQLite's count of its memory, which nobody reads, takes a lock for every allocation: a tenth of what a row takes. Refused,
+ * without harm, where SQLite is at work already. */
 static void no_memory_count(void)
 {
     static bool asked;

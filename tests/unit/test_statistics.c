@@ -33,7 +33,8 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Orders that a selection could stumble over: random, with many equal ones, rising, falling, all equal, up and down, to infinity. */
+/* Orders that a selection could stumble over: random, with many equal ones, rising, falling, all equal, up and down, to infinity.
+ * */
 static double in_some_order(int order, size_t count, size_t i, uint32_t *random)
 {
     *random = *random * 1664525 + 1013904223;
