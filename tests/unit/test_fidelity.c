@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,47 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "harness/fidelity.h"
-
-enum { LINKS = 2, NODES = 2 };
-
-/* Evidence of a trial that went as asked; tests then spoil parts of it. */
-struct evidence {
-    struct link links[LINKS];
-    struct topology topology;
-    struct link_counters counters[LINKS];
-    struct link_check checks[LINKS];
-    struct node_result nodes[NODES];
-    struct fidelity_evidence all;
-};
-
-static void good_evidence(struct evidence *evidence)
-{
-    *evidence = (struct evidence){
-        .links = {{.name = "w0-router", .from = 0, .to = 2}, {.name = "w1-router", .from = 1, .to = 2}},
-        .nodes = {{.counters = {.compute_tasks = 500}}, {.counters = {.compute_tasks = 500}}},
-    };
-    for (int l = 0; l < LINKS; l++)
-        for (int d = 0; d < DIRECTIONS; d++) {
-            evidence->links[l].direction[d].delay_ns = NS_PER_MS;
-            evidence->counters[l].direction[d] = (struct direction_counters){
-                .lateness_p50_ns = -1, .lateness_p99_ns = -1, .lateness_max_ns = -1, .queue_drops = 1000};
-            evidence->checks[l].direction[d] = (struct direction_check){.measured = true, .within_tolerance = true};
-        }
-    evidence->topology = (struct topology){.links = evidence->links, .link_count = LINKS};
-    evidence->all = (struct fidelity_evidence){.topology = &evidence->topology,
-                                               .counters = evidence->counters,
-                                               .checks = evidence->checks,
-                                               .nodes = evidence->nodes,
-                                               .node_count = NODES};
-}
-
-static void assert_verdict(const struct evidence *evidence, enum fidelity verdict, const char *reason)
-{
-    char found[FIDELITY_REASON_BYTES];
-    memset(found, 'x', sizeof(found));
-    assert_int_equal(fidelity_judge(&evidence->all, found), verdict);
-    assert_string_equal(found, reason);
-}
+#include "tests/unit/fidelity_rig.h"
 
 static void what_was_asked_is_faithful(void **state)
 {
@@ -153,24 +112,6 @@ static void overruns_degrade_and_void(void **state)
     assert_verdict(&evidence, FIDELITY_VOID, "501 of 1000 gradients took longer than the drawn compute time");
 }
 
-static void late_timers_and_lost_spans_degrade(void **state)
-{
-    (void)state;
-    struct evidence evidence;
-    good_evidence(&evidence);
-    evidence.nodes[0].counters.timer_late_count = 50;
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-    evidence.nodes[1].counters.timer_late_count = 1;
-    assert_verdict(&evidence, FIDELITY_DEGRADED,
-                   "51 timers fired over 1 ms late for 1000 compute tasks: the processors are overloaded");
-    evidence.nodes[1].counters.timer_late_count = 0;
-    evidence.nodes[1].counters.spans_lost = 7;
-    assert_verdict(&evidence, FIDELITY_DEGRADED, "7 spans had no room in memory");
-    good_evidence(&evidence);
-    evidence.all.entered = 2;
-    assert_verdict(&evidence, FIDELITY_DEGRADED, "somebody entered and started 2 programs on its nodes");
-}
-
 static void what_events_ask_for_is_no_doubt(void **state)
 {
     (void)state;
@@ -196,33 +137,6 @@ static void what_events_ask_for_is_no_doubt(void **state)
     assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
     evidence.all.parted = false;
     evidence.links[1].direction[DIRECTION_BACKWARD].rate_most_bps = 1000; /* its rate changes */
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-}
-
-/* The median, since one node that waits may be one that nobody waits for. */
-static void waiting_for_a_processor_degrades_and_voids(void **state)
-{
-    (void)state;
-    struct evidence evidence;
-    struct node_result nodes[4] = {{.counters = {.loop_wait_ns = NS_PER_MS}},
-                                   {.counters = {.loop_wait_ns = 100 * NS_PER_MS}},
-                                   {.counters = {.loop_wait_ns = 900 * NS_PER_MS}},
-                                   {.counters = {.loop_wait_ns = 800 * NS_PER_MS}}};
-    good_evidence(&evidence);
-    evidence.all.nodes = nodes;
-    evidence.all.node_count = 4;
-    evidence.all.duration_ns = NS_PER_S;
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-    nodes[1].counters.loop_wait_ns = 123 * NS_PER_MS;
-    assert_verdict(&evidence, FIDELITY_DEGRADED, "the median node waited for a processor for 12 % of the rounds' time");
-    nodes[0].counters.loop_wait_ns = 500 * NS_PER_MS;
-    nodes[1].counters.loop_wait_ns = 500 * NS_PER_MS;
-    assert_verdict(&evidence, FIDELITY_DEGRADED, "the median node waited for a processor for 50 % of the rounds' time");
-    nodes[0].counters.loop_wait_ns = 510 * NS_PER_MS;
-    nodes[1].counters.loop_wait_ns = 10 * NS_PER_MS;
-    assert_verdict(&evidence, FIDELITY_VOID, "the median node waited for a processor for 51 % of the rounds' time");
-    for (int n = 0; n < 4; n++)
-        nodes[n].counters.loop_wait_ns = -1; /* a kernel that does not tell */
     assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
 }
 
@@ -254,28 +168,6 @@ static void sending_again_without_a_cause_degrades(void **state)
     assert_verdict(&evidence, FIDELITY_DEGRADED, "the links' counters could not be read: losses and lateness are unknown");
 }
 
-static void stolen_time_degrades(void **state)
-{
-    (void)state;
-    struct evidence evidence;
-    good_evidence(&evidence);
-    evidence.all.stolen_share = NAN; /* unknown */
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-    evidence.all.stolen_share = 0.05;
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-    evidence.all.stolen_share = 0.123;
-    assert_verdict(&evidence, FIDELITY_DEGRADED, "the hypervisor took 12 % of the processors' time");
-}
-
-static void suspension_voids(void **state)
-{
-    (void)state;
-    struct evidence evidence;
-    good_evidence(&evidence);
-    evidence.all.suspended_ns = 42 * NS_PER_S;
-    assert_verdict(&evidence, FIDELITY_VOID, "the host was suspended for 42 s while rounds ran");
-}
-
 static void captures_that_miss_packets_degrade(void **state)
 {
     (void)state;
@@ -295,28 +187,6 @@ static void captures_that_miss_packets_degrade(void **state)
     captures[0].failure = "the process that captures has ended";
     assert_verdict(&evidence, FIDELITY_DEGRADED,
                    "link w0-router forward was not captured to the end: the process that captures has ended");
-}
-
-/* Who waits because it was asked to says nothing of this host; the others' median counts. */
-static void limited_nodes_wait_as_asked(void **state)
-{
-    (void)state;
-    struct evidence evidence;
-    good_evidence(&evidence);
-    struct cpu_limit limits[NODES] = {{.processors = 0.5}};
-    evidence.all.cpu_limits = limits;
-    evidence.all.duration_ns = 1000 * NS_PER_MS;
-    evidence.nodes[0].counters.loop_wait_ns = 900 * NS_PER_MS;
-    evidence.nodes[0].counters.timer_late_count = 400;
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-    evidence.nodes[1].counters.loop_wait_ns = 300 * NS_PER_MS;
-    assert_verdict(&evidence, FIDELITY_DEGRADED, "the median node waited for a processor for 30 % of the rounds' time");
-    limits[1].processors = 1;
-    assert_verdict(&evidence, FIDELITY_FAITHFUL, "");
-    limits[0].processors = limits[1].processors = 0;
-    evidence.nodes[1].counters.loop_wait_ns = 0;
-    assert_verdict(&evidence, FIDELITY_DEGRADED,
-                   "400 timers fired over 1 ms late for 1000 compute tasks: the processors are overloaded");
 }
 
 static void late_cross_traffic_degrades(void **state)
@@ -416,13 +286,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(late_packets_degrade),
         cmocka_unit_test(links_out_of_tolerance_degrade),
         cmocka_unit_test(overruns_degrade_and_void),
-        cmocka_unit_test(late_timers_and_lost_spans_degrade),
         cmocka_unit_test(what_events_ask_for_is_no_doubt),
-        cmocka_unit_test(waiting_for_a_processor_degrades_and_voids),
         cmocka_unit_test(sending_again_without_a_cause_degrades),
-        cmocka_unit_test(stolen_time_degrades),
-        cmocka_unit_test(suspension_voids),
-        cmocka_unit_test(limited_nodes_wait_as_asked),
         cmocka_unit_test(late_cross_traffic_degrades),
         cmocka_unit_test(unread_counters_degrade),
         cmocka_unit_test(captures_that_miss_packets_degrade),
