@@ -1,5 +1,5 @@
-/* tests/unit/test_compressors.c: encoders against their formulas: what is sent and what is kept add up, roundings have the mean and
- * the variance of the paper; and values at which such things go wrong. */
+/* tests/unit/test_compressors.c: encoders against their formulas: what is sent and what is kept add up; forms byte by byte,
+ * messages that no encoder makes, and values at which such things go wrong. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,51 +10,11 @@
 #include <string.h>
 
 #include "agents/compressors/compressor.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/rng.h"
 
+#include "tests/unit/compressor_rig.h"
 #include <cmocka.h>
-
-static struct compression compression_of(int choice)
-{
-    return (struct compression){.compressor = compressor_at(choice), .share = 0.01, .levels = 7, .rank = 2};
-}
-
-static const size_t counts[] = {1, 2, 7, 8, 9, 511, 512, 513, 1000, 5000};
-enum { COUNTS = sizeof(counts) / sizeof(counts[0]), COUNT_MOST = 5000 };
-static const int messages[] = {COMPRESSOR_TOP_K, COMPRESSOR_ONE_BIT, COMPRESSOR_QSGD};
-enum { MESSAGES = sizeof(messages) / sizeof(messages[0]) };
-
-/* One vector on its way: encodes, checks, decodes. */
-struct way {
-    struct compression compression;
-    size_t count;
-    float residual[COUNT_MOST], decoded[COUNT_MOST];
-    uint8_t bytes[16 * COUNT_MOST];
-    size_t length;
-    uint64_t step, seed;
-};
-
-static void travel(struct way *way, const float *gradient)
-{
-    const struct compressor *compressor = way->compression.compressor;
-    const struct compressor_input input = {.gradient = gradient,
-                                           .count = way->count,
-                                           .residual = compressor->feedback ? way->residual : NULL,
-                                           .seed = way->seed,
-                                           .step = way->step++};
-    struct err err = {0};
-    way->length = compressor->encoded_bytes(&way->compression, way->count);
-    assert_in_range(way->length, 1, sizeof(way->bytes) - 1);
-    memset(way->bytes, 0xa5, sizeof(way->bytes));
-    compressor->encode(&way->compression, &input, way->bytes);
-    assert_int_equal(way->bytes[way->length], 0xa5); /* not a byte too many */
-    if (compressor->check(&way->compression, way->count, way->bytes, way->length, &err) < 0)
-        fail_msg("%zu floats: %s", way->count, err.text);
-    memset(way->decoded, 0xff, sizeof(way->decoded));
-    compressor->decode(&way->compression, way->count, way->bytes, true, way->decoded);
-}
 
 static void test_table(void **state)
 {
@@ -219,69 +179,6 @@ static void test_one_bit_means(void **state)
     }
 }
 
-/* ---- qsgd: mean and variance ---- */
-
-static void test_qsgd_is_unbiased(void **state)
-{
-    (void)state;
-    enum { N = 64, DRAWS = 20000 };
-    static const int levels[] = {1, 4, 7, 127};
-    static struct way way;
-    float gradient[N];
-    struct rng rng = rng_stream(6, 0, 0, RNG_LINK);
-    for (size_t i = 0; i < N; i++)
-        gradient[i] = (float)(rng_normal(&rng) * (i < 8 ? 10 : 1));
-    double squares = 0;
-    for (size_t i = 0; i < N; i++)
-        squares += (double)gradient[i] * (double)gradient[i];
-    const double norm = (double)(float)sqrt(squares);
-    for (size_t l = 0; l < sizeof(levels) / sizeof(levels[0]); l++) {
-        const double s = levels[l];
-        double sums[N] = {0}, error = 0;
-        way = (struct way){.compression = compression_of(COMPRESSOR_QSGD), .count = N, .seed = 77};
-        way.compression.levels = levels[l];
-        for (int draw = 0; draw < DRAWS; draw++) {
-            travel(&way, gradient);
-            for (size_t i = 0; i < N; i++) {
-                double difference = (double)way.decoded[i] - (double)gradient[i];
-                sums[i] += difference;
-                error += difference * difference;
-                assert_true(fabs(difference) <= norm / s * (1 + 1e-6)); /* to a neighbouring level */
-            }
-        }
-        error /= DRAWS;
-        double expected = 0;
-        for (size_t i = 0; i < N; i++) {
-            double a = s * fabs((double)gradient[i]) / norm, p = a - floor(a), variance = p * (1 - p) * norm * norm / (s * s);
-            expected += variance;
-            assert_true(fabs(sums[i] / DRAWS) <= 4 * sqrt(variance / DRAWS) + 1e-6 * norm);
-        }
-        assert_true(fabs(error / expected - 1) < 0.02);
-        assert_true(error <= fmin(N / (s * s), sqrt(N) / s) * squares * 1.01); /* lemma 3.1 */
-    }
-}
-
-static void test_qsgd_repeats(void **state)
-{
-    (void)state;
-    static struct way first, again, other_step, other_seed;
-    static float gradient[COUNT_MOST];
-    struct rng rng = rng_stream(8, 0, 0, RNG_LINK);
-    for (size_t i = 0; i < COUNT_MOST; i++)
-        gradient[i] = (float)rng_normal(&rng);
-    first = (struct way){.compression = compression_of(COMPRESSOR_QSGD), .count = COUNT_MOST, .seed = 1, .step = 3};
-    again = other_step = other_seed = first;
-    other_step.step = 4;
-    other_seed.seed = 2;
-    travel(&first, gradient);
-    travel(&again, gradient);
-    travel(&other_step, gradient);
-    travel(&other_seed, gradient);
-    assert_memory_equal(first.bytes, again.bytes, first.length);
-    assert_memory_not_equal(first.bytes, other_step.bytes, first.length);
-    assert_memory_not_equal(first.bytes, other_seed.bytes, first.length);
-}
-
 /* ---- values at which such things go wrong ---- */
 
 static void test_special_values(void **state)
@@ -427,8 +324,6 @@ int main(void)
         cmocka_unit_test(test_top_k_adds_up),
         cmocka_unit_test(test_top_k_is_what_sorting_finds),
         cmocka_unit_test(test_one_bit_means),
-        cmocka_unit_test(test_qsgd_is_unbiased),
-        cmocka_unit_test(test_qsgd_repeats),
         cmocka_unit_test(test_special_values),
         cmocka_unit_test(test_huge_values),
         cmocka_unit_test(test_not_finite),
