@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agents/compressors/compressor.h"
 #include "agents/scheme.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -28,130 +27,11 @@
 #include "base/units.h"
 #include "schemas/control.h"
 #include "tests/child.h"
+#include "tests/netns/loopback_bytes.h"
+#include "tests/netns/loopback_options.h"
 #include "tests/receive.h"
 
-enum { NODES_MAX = 128, LOOPBACK = 0x7f000001 };
-
-struct loopback_options {
-    const char *scheme, *size, *agent, *dataset;
-    int model, gradients;
-    int64_t workers, rounds, batch, hidden, evaluate_every, port, compute_ns;
-    uint64_t seed;
-    bool no_spans, print_rounds, list;
-};
-static const struct option_row rows[] = {
-    {.name = "scheme",
-     .letter = 's',
-     .type = OPTION_STRING,
-     .offset = offsetof(struct loopback_options, scheme),
-     .value_name = "NAME",
-     .help = "a row of the scheme table (ring)"},
-    {.name = "workers",
-     .letter = 'w',
-     .type = OPTION_INTEGER,
-     .offset = offsetof(struct loopback_options, workers),
-     .value_name = "N",
-     .help = "workers (4)",
-     .minimum = 1,
-     .maximum = NODES_MAX - 1},
-    {.name = "model",
-     .letter = 'm',
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct loopback_options, model),
-     .value_name = "MODEL",
-     .help = "softmax, mlp or synthetic",
-     .choices = model_names},
-    {.name = "gradients",
-     .letter = 'g',
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct loopback_options, gradients),
-     .value_name = "KIND",
-     .help = "real or none",
-     .choices = gradient_names},
-    {.name = "size",
-     .letter = 'S',
-     .type = OPTION_STRING,
-     .offset = offsetof(struct loopback_options, size),
-     .value_name = "SIZE",
-     .help = "synthetic gradient (1MiB)"},
-    {.name = "dataset",
-     .letter = 'd',
-     .type = OPTION_STRING,
-     .offset = offsetof(struct loopback_options, dataset),
-     .value_name = "FOLDER",
-     .help = "the four files of the data set (those of the package)"},
-    {.name = "rounds",
-     .letter = 'r',
-     .type = OPTION_INTEGER,
-     .offset = offsetof(struct loopback_options, rounds),
-     .value_name = "N",
-     .help = "rounds (10)",
-     .minimum = 1,
-     .maximum = 1 << 20},
-    {.name = "batch",
-     .letter = 'b',
-     .type = OPTION_INTEGER,
-     .offset = offsetof(struct loopback_options, batch),
-     .value_name = "N",
-     .help = "samples a worker and round (32)",
-     .minimum = 1,
-     .maximum = 1 << 16},
-    {.name = "hidden",
-     .letter = 'H',
-     .type = OPTION_INTEGER,
-     .offset = offsetof(struct loopback_options, hidden),
-     .value_name = "N",
-     .help = "mlp: units of the hidden layer (64)",
-     .minimum = 1,
-     .maximum = 1 << 16},
-    {.name = "evaluate-every",
-     .letter = 'e',
-     .type = OPTION_INTEGER,
-     .offset = offsetof(struct loopback_options, evaluate_every),
-     .value_name = "N",
-     .help = "rounds (0: at the end)",
-     .maximum = 1 << 20},
-    {.name = "time",
-     .letter = 't',
-     .type = OPTION_TIME,
-     .offset = offsetof(struct loopback_options, compute_ns),
-     .value_name = "TIME",
-     .help = "constant compute time (none: measured)"},
-    {.name = "port",
-     .letter = 'p',
-     .type = OPTION_INTEGER,
-     .offset = offsetof(struct loopback_options, port),
-     .value_name = "N",
-     .help = "TCP port (7700)",
-     .minimum = 1,
-     .maximum = 65535},
-    {.name = "seed",
-     .type = OPTION_UNSIGNED,
-     .offset = offsetof(struct loopback_options, seed),
-     .value_name = "N",
-     .help = "trial seed (1)"},
-    {.name = "agent",
-     .letter = 'a',
-     .type = OPTION_STRING,
-     .offset = offsetof(struct loopback_options, agent),
-     .value_name = "FILE",
-     .help = "agent program (of this build)"},
-    {.name = "no-spans", .type = OPTION_FLAG, .offset = offsetof(struct loopback_options, no_spans), .help = "record no spans"},
-    {.name = "print-rounds",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct loopback_options, print_rounds),
-     .help = "print every round's time"},
-    {.name = "list",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct loopback_options, list),
-     .help = "print the names of all schemes"},
-    {0},
-};
-static const struct option_table options_table = {.command = "agents_loopback",
-                                                  .usage = "[options] [PARAMETER=VALUE ...]",
-                                                  .summary = "one trial of real agents on loopback, checked",
-                                                  .rows = rows,
-                                                  .positional_maximum = -1};
+enum { LOOPBACK = 0x7f000001 };
 
 struct member {
     struct process process;
@@ -345,82 +225,19 @@ static void report_rounds(const struct rig *rig)
     }
 }
 
-/* What all workers of a scheme send together in a round, in gradients; 0: not known here. */
-static const struct expectation {
-    const char *scheme;
-    double (*gradients)(int workers);
-} expectations[];
-
-static double ring_gradients(int workers)
-{
-    return 2.0 * (workers - 1);
-}
-static double server_gradients(int workers)
-{
-    return workers;
-}
-static double naive_gradients(int workers)
-{
-    return (double)workers * (workers - 1);
-}
-static const struct expectation expectations[] = {
-    {"ring", ring_gradients}, {"ps-sync", server_gradients}, {"naive", naive_gradients}, {NULL, NULL}};
-
-static double parameter(const struct rig *rig, const char *name)
-{
-    for (int i = 0; i < rig->scheme->param_count; i++)
-        if (strcmp(rig->scheme->params[i].name, name) == 0)
-            return rig->values[i].value;
-    return 0;
-}
-
-/* What of a gradient of n floats a worker sends to each of the others, encoded; 0: nothing is encoded to a length of its own. */
-static double encoded_bytes(const struct rig *rig, double n)
-{
-    const double levels = parameter(rig, "compress_levels"), bits = ceil(log2(2 * levels + 1)), blocks = ceil(n / 512);
-    switch ((int)parameter(rig, "compress")) {
-    case COMPRESSOR_TOP_K:
-        return 8 * fmax(1, rint(parameter(rig, "compress_share") * n));
-    case COMPRESSOR_ONE_BIT:
-        return 8 * blocks + ceil(n / 8);
-    case COMPRESSOR_QSGD:
-        return 4 * blocks + ceil(n * bits / 8);
-    default:
-        return 0;
-    }
-}
-
-/* The bytes of both factors of a synthetic gradient, which is taken for a square. */
-static double factor_bytes(const struct rig *rig, double n)
-{
-    const double height = floor(sqrt(n)), width = ceil(n / height), rank = fmin(height, parameter(rig, "compress_rank"));
-    return 4 * fmin(n, rank * (height + width));
-}
-
-/* Of a whole gradient, in buckets that differ by one float at most. */
-static double vector_bytes(const struct rig *rig)
-{
-    const double n = (double)rig->parameter_count, floats = floor(parameter(rig, "bucket") / 4);
-    const double buckets = floats > 0 ? ceil(n / floats) : 1, longer = fmod(n, buckets), each = floor(n / buckets);
-    if ((int)parameter(rig, "compress") == COMPRESSOR_POWERSGD)
-        return factor_bytes(rig, n);
-    if (encoded_bytes(rig, n) > 0)
-        return longer * encoded_bytes(rig, each + 1) + (buckets - longer) * encoded_bytes(rig, each);
-    return 4 * n;
-}
-
 static void check_bytes(const struct rig *rig)
 {
-    const bool layers = rig->options->model != MODEL_SYNTHETIC && (int)parameter(rig, "compress") == COMPRESSOR_POWERSGD;
-    const struct expectation *row = expectations;
-    while (row->scheme && strcmp(row->scheme, rig->scheme->name) != 0)
-        row++;
-    if (!row->scheme || layers)
+    const struct loopback_sum sum = {.scheme = rig->scheme,
+                                     .values = rig->values,
+                                     .workers = rig->workers,
+                                     .parameter_count = rig->parameter_count,
+                                     .synthetic = rig->options->model == MODEL_SYNTHETIC};
+    const double expected = loopback_bytes(&sum) * (double)rig->options->rounds;
+    if (expected < 0)
         return;
     uint64_t sent = 0;
     for (int i = 0; i < rig->workers; i++)
         sent += rig->members[i].report.counters.sent_payload_bytes;
-    double expected = row->gradients(rig->workers) * (double)rig->options->rounds * vector_bytes(rig);
     printf("# workers sent %" PRIu64 " B, expected %.0f B\n", sent, expected);
     check((double)sent == expected, "the workers sent as many bytes as the formula says");
 }
@@ -497,33 +314,6 @@ static int run(struct rig *rig, struct err *err)
     return phase(rig, CONTROL_COLLECT, NULL, CONTROL_REPORT, 60 * NS_PER_S, err);
 }
 
-static int set_parameters(struct rig *rig, char **words, int count, struct err *err)
-{
-    for (int i = 0; i < rig->scheme->param_count; i++) /* few rounds are to have averages in them, and to end with one */
-        rig->values[i].value = strcmp(rig->scheme->params[i].name, "period") == 0 ? 2 : rig->scheme->params[i].standard;
-    for (int w = 0; w < count; w++) {
-        char *equals = strchr(words[w], '=');
-        int i = 0;
-        while (equals && i < rig->scheme->param_count &&
-               (strncmp(rig->scheme->params[i].name, words[w], (size_t)(equals - words[w])) != 0 ||
-                rig->scheme->params[i].name[equals - words[w]] != '\0'))
-            i++;
-        if (!equals || i == rig->scheme->param_count)
-            return err_set(err, ERR_USAGE, "'%s' is not PARAMETER=VALUE of scheme '%s'", words[w], rig->scheme->name);
-        const struct param *param = &rig->scheme->params[i];
-        int choice = 0;
-        while (param->choices && param->choices[choice] && strcmp(param->choices[choice], equals + 1) != 0)
-            choice++;
-        if (param->choices && param->choices[choice]) {
-            rig->values[i].value = choice;
-            continue;
-        }
-        if (units_parse_number(equals + 1, param->minimum, param->maximum, &rig->values[i].value, err) < 0)
-            return err_wrap(err, "parameter %s", param->name);
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     char agent[PATH_MAX];
@@ -554,7 +344,7 @@ int main(int argc, char **argv)
     if (parsed == 0 && !rig.scheme)
         parsed = err_set(&err, ERR_USAGE, "there is no scheme '%s'", options.scheme);
     if (parsed == 0)
-        parsed = set_parameters(&rig, argv, positionals, &err);
+        parsed = loopback_parameters(rig.scheme, argv, positionals, rig.values, &err);
     if (parsed < 0) {
         fprintf(stderr, "agents_loopback: %s\n", err.text);
         return 2;
