@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "results/store_internal.h"
 
 static int check_kind(const char *path, struct err *err)
@@ -27,6 +29,26 @@ static int check_kind(const char *path, struct err *err)
         return err_set(err, ERR_USAGE, "cannot read '%s' as a database: it is a folder; name the file in it", path);
     if (!S_ISREG(status.st_mode))
         return err_set(err, ERR_USAGE, "cannot read '%s' as a database: it is not a regular file", path);
+    return 0;
+}
+
+int database_refuse_foreign(const char *path, struct err *err)
+{
+    static const char *const endings[] = {"-wal", "-journal"};
+    struct stat own, beside;
+    cleanup(free_pointer) char *file = realpath(path, NULL);
+    if (!file || stat(file, &own) < 0 || own.st_mode & (S_IWGRP | S_IWOTH)) /* then others may write to it anyway */
+        return 0;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        cleanup(text_free) struct text name = {0};
+        text_printf(&name, "%s%s", file, endings[i]);
+        if (lstat(name.bytes, &beside) < 0 || beside.st_uid == geteuid() || beside.st_uid == own.st_uid || beside.st_uid == 0)
+            continue;
+        return err_set(err, ERR_HOST,
+                       "cannot use the database '%s': user %u, who may not write to it, has made '%s', from which SQLite would "
+                       "change it; remove that file, or copy the database alone into a folder where nobody else makes files",
+                       path, (unsigned)beside.st_uid, name.bytes);
+    }
     return 0;
 }
 
@@ -91,6 +113,8 @@ static int check_content(struct sql *sql, struct err *err)
 int database_version(const char *path, uint32_t *version, struct err *err)
 {
     int result = check_kind(path, err);
+    if (result == 0)
+        result = database_refuse_foreign(path, err);
     return result == 0 ? check_header(path, version, err) : result;
 }
 

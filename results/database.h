@@ -14,6 +14,8 @@ int database_open(const char *path, struct sql **sql, struct err *err);
 /* The version of its schema, from the file's header; 0 where only the log has it as yet. Refuses what database_open() refuses, but
  * earlier versions. */
 int database_version(const char *path, uint32_t *version, struct err *err);
+/* -ERR_HOST: another user, who may not write to it, has put a log beside it, which SQLite would fold in. 0: not so, or no file. */
+int database_refuse_foreign(const char *path, struct err *err);
 int database_refuse_older(const char *path, uint32_t version, enum err_kind kind, struct err *err); /* returns -kind */
 
 #endif

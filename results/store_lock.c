@@ -140,6 +140,8 @@ static int check(const char *path, bool older_too, struct err *err)
     }
     if (check_kind(path, &status, err) < 0)
         return -ERR_HOST;
+    if (database_refuse_foreign(path, err) < 0)
+        return -ERR_HOST;
     if (is_held(&status))
         return in_use(path, err);
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)

@@ -58,6 +58,16 @@ if [ "$(id -u)" = 0 ]; then
         is "$(readlink planted)" "$kind" "and so is the link"
     done
     rm -f planted
+    for ending in wal journal; do
+        echo log > "mine.db-$ending"
+        chown 1234 "mine.db-$ending"
+        "$LAGGARD" report mine.db --no-plots -o t.html > /dev/null 2> err.text
+        is "$?" 3 "report: another user's -$ending beside a database: exit code 3"
+        like "$(cat err.text)" "user 1234, who may not write to it, has made '.*mine.db-$ending'" "and why"
+        "$LAGGARD" run tiny.yaml --db mine.db --quiet > /dev/null 2>&1
+        is "$? $(cat "mine.db-$ending")" "3 log" "run --db: exit code 3, and it is untouched"
+        rm -f "mine.db-$ending"
+    done
 else
     ok 0 "# skip only root can make another user's link"
 fi
