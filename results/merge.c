@@ -33,12 +33,19 @@ static const struct {
 static const struct {
     const char *key, *table;
 } shifted[] = {{"span_id", "span"}, {"event_id", "event"}, {"sample_id", "counter_sample"}, {"baseline_id", "baseline"}};
-/* A campaign is there when one of its trials is; or, as a shard (?1: unless they are to stay apart), when a campaign of the same
- * name, file, seed and environment is. Reruns that confirm another campaign are shards of nothing. */
+/* What the trials of a campaign ran as: options such as --world make other cells of the same file. */
+#define VARIANTS(schema, campaign)                                                                                                 \
+    "SELECT v.number, v.label, v.settings_text, a.arm, a.settings_text FROM " schema ".cell v LEFT JOIN " schema                   \
+    ".arm_cell a USING (cell_id) WHERE v.campaign_id = " campaign ".campaign_id"
+/* A campaign is there when one of its trials is; or, as a shard (unless they are to stay apart), when a campaign of the same name,
+ * file, seed, environment and cells is. Reruns that confirm another campaign are shards of nothing. */
 static const char match_shards[] =
     "(SELECT min(m.campaign_id) FROM main.campaign m JOIN main.environment me USING (environment_id) WHERE m.name = c.name AND "
     "m.file_sha256 = c.file_sha256 AND m.seed = c.seed AND me.fingerprint = e.fingerprint AND c.campaign_id NOT IN "
-    "(SELECT campaign_id FROM source.confirmation) AND m.campaign_id NOT IN (SELECT campaign_id FROM main.confirmation))";
+    "(SELECT campaign_id FROM source.confirmation) AND m.campaign_id NOT IN (SELECT campaign_id FROM main.confirmation) "
+    "AND NOT EXISTS (" VARIANTS("source", "c") " EXCEPT " VARIANTS(
+        "main", "m") ") "
+                     "AND NOT EXISTS (" VARIANTS("main", "m") " EXCEPT " VARIANTS("source", "c") "))";
 static const char match_campaigns[] =
     "CREATE TEMP TABLE moved_campaign_id AS SELECT c.campaign_id AS old, "
     "coalesce((SELECT m.campaign_id FROM source.trial t JOIN main.trial m USING (uuid) WHERE t.campaign_id = c.campaign_id LIMIT "
@@ -56,7 +63,10 @@ static const char match_campaigns[] =
     /* A virtual clock gives one trial the same times whenever it runs: two such are one. */
     "(SELECT m.trial_id FROM main.trial m JOIN moved_cell_id k ON k.there = m.cell_id WHERE k.old = t.cell_id AND m.arm = t.arm "
     "AND m.block = t.block AND m.world = 'virtual' AND t.world = 'virtual' AND m.status = 'finished' AND t.status = 'finished' AND "
-    "m.fidelity = t.fidelity AND m.digest = t.digest)) AS there, "
+    "m.fidelity = t.fidelity AND m.digest = t.digest), "
+    /* One that did not finish is not needed where another one of its place is. */
+    "(SELECT m.trial_id FROM main.trial m JOIN moved_cell_id k ON k.there = m.cell_id WHERE k.old = t.cell_id AND m.arm = t.arm "
+    "AND m.block = t.block AND t.status <> 'finished')) AS there, "
     "t.trial_id + (SELECT coalesce(max(trial_id), 0) FROM main.trial) AS new FROM source.trial t;"
     "UPDATE moved_trial_id SET new = there WHERE there IS NOT NULL;"
     /* Of an environment that no new campaign has, there is nothing to take. */
@@ -91,6 +101,26 @@ static int check_conflicts(struct sql *sql, const char *to, const char *from, st
                        "cannot merge '%s' into '%s': %s; nothing of it was merged (--separate keeps campaigns apart)", from, to,
                        sql_text(rows, 0));
     return found;
+}
+
+/* What did not finish in the one gives way to what did in the other, as when a campaign goes on. */
+static int replace_unfinished(struct store *store, struct err *err)
+{
+    static const char query[] =
+        "CREATE TEMP TABLE given_way AS SELECT m.trial_id FROM moved_trial_id k JOIN source.trial t ON t.trial_id = k.old JOIN "
+        "moved_cell_id c ON c.old = t.cell_id JOIN main.trial m ON m.cell_id = c.there AND m.arm = t.arm AND m.block = t.block "
+        "WHERE k.there IS NULL AND t.status = 'finished' AND m.status <> 'finished'";
+    int64_t trial_id;
+    int result = sql_exec(store->sql, query, err);
+    do {
+        trial_id = 0;
+        if (result == 0)
+            result = sql_ask_integer(
+                store->sql, "SELECT trial_id FROM given_way WHERE trial_id IN (SELECT trial_id FROM main.trial)", &trial_id, err);
+        if (result == 0 && trial_id > 0)
+            result = store_replace(store, trial_id, err);
+    } while (result == 0 && trial_id > 0);
+    return result;
 }
 
 static int number_rows(struct sql *sql, struct err *err)
@@ -162,10 +192,11 @@ static int copy_table(struct sql *sql, const char *table, struct err *err)
     }
     if (found < 0 || names.length == 0)
         return found;
-    if (strcmp(table, "event") == 0) /* those of a campaign alone come with it */
+    if (strcmp(table, "event") == 0) /* those of a campaign alone come with it, a shard's too, but once */
         text_add(&where,
-                 " AND (r.trial_id IS NOT NULL OR EXISTS (SELECT 1 FROM moved_campaign_id k WHERE k.old = r.campaign_id AND "
-                 "k.there IS NULL))");
+                 " AND (r.trial_id IS NOT NULL OR NOT EXISTS (SELECT 1 FROM moved_campaign_id k JOIN main.event m ON "
+                 "m.campaign_id = k.there AND m.trial_id IS NULL AND m.at_unix_ns = r.at_unix_ns AND m.kind = r.kind AND m.text = "
+                 "r.text WHERE k.old = r.campaign_id))");
     text_printf(&query, "INSERT INTO main.%s (%s) SELECT %s FROM source.%s r%s%s", table, names.bytes, values.bytes, table,
                 where.length > 0 ? " WHERE " : "", where.length > 0 ? where.bytes : "");
     return sql_exec(sql, query.bytes, err) < 0 ? err_wrap(err, "the table %s", table) : 0;
@@ -185,8 +216,9 @@ static int count(struct sql *sql, struct merge_counts *counts, struct err *err)
     return 0;
 }
 
-static int merge(struct sql *sql, const char *from, bool separate, struct merge_counts *counts, struct err *err)
+static int merge(struct store *store, const char *from, bool separate, struct merge_counts *counts, struct err *err)
 {
+    struct sql *sql = store->sql;
     cleanup(text_free) struct text match = {0};
     cleanup(sql_rollback) struct sql_transaction transaction = {0};
     text_printf(&match, match_campaigns, separate ? "NULL" : match_shards);
@@ -194,6 +226,8 @@ static int merge(struct sql *sql, const char *from, bool separate, struct merge_
         sql_exec(sql, match.bytes, err) < 0)
         return -ERR_HOST;
     int result = check_conflicts(sql, sql_path(sql), from, err);
+    if (result == 0)
+        result = replace_unfinished(store, err);
     if (result == 0)
         result = number_rows(sql, err);
     if (result == 0)
@@ -231,7 +265,7 @@ int merge_add(const char *to, const char *from, bool separate, struct merge_coun
         return result;
     result = store_attach_source(store, from, err);
     if (result == 0)
-        result = merge(store->sql, from, separate, counts, err);
+        result = merge(store, from, separate, counts, err);
     struct err close_err = {0};
     bool created = store_lock_created(store->lock);
     sql_exec(store->sql, "DETACH source", NULL);

@@ -14,8 +14,8 @@ struct merge_counts {
 };
 
 /* Adds all campaigns of the database `from` to the database at `to`, which is made when it is missing; all of them or none.
- * Campaigns with the same name, file, seed and environment are shards of one, unless `separate`. ERR_USAGE, with the trial: two
- * different trials of the same cell, arm and block, or two that claim to be the same and are not. */
+ * Campaigns with the same name, file, seed, environment and cells are shards of one, unless `separate`. ERR_USAGE, with the trial:
+ * two different trials of the same cell, arm and block, or two that claim to be the same and are not. */
 int merge_add(const char *to, const char *from, bool separate, struct merge_counts *counts, struct err *err);
 
 #endif

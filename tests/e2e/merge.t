@@ -93,5 +93,33 @@ is "$? $(query out.db "SELECT count(*) FROM campaign; SELECT count(*) FROM trial
 sound out.db "separate campaigns"
 is "$(query out.db "SELECT sum(span_count), count(DISTINCT trial) FROM span_totals")" "$(query out.db "SELECT count(*), count(DISTINCT trial) FROM spans WHERE warmup = 0")" \
     "what spans come to is merged with them"
+
+# ---- shards that were run with other options: the same file, other cells ----
+"$LAGGARD" run tiny.yaml --db ring.db --only 1 --quiet > /dev/null
+query ring.db "UPDATE cell SET settings_text = replace(settings_text, 'world: virtual', 'world: emulated'); UPDATE arm_cell SET settings_text = replace(settings_text, 'world: virtual', 'world: emulated')"
+"$LAGGARD" merge worlds.db shard0.db ring.db > out.text 2> err.text
+is "$? $(query worlds.db "SELECT campaign_id, count(*) FROM trial GROUP BY 1" | tr '\n' ' ')" "0 1 6 2 6 " "the same cells in another world are no shard"
+sed '/^world/d' tiny.yaml > two.yaml
+"$LAGGARD" run two.yaml --world virtual --db one.db --only 0 --quiet > /dev/null
+query one.db "UPDATE cell SET number = number + 10" && query one.db "UPDATE cell SET number = 11 - number" # as another option would order them
+"$LAGGARD" run two.yaml --world virtual --db other-one.db --only 0 --quiet > /dev/null
+"$LAGGARD" merge orders.db other-one.db one.db > out.text 2> err.text
+is "$? $(query orders.db "SELECT count(*) FROM trials t WHERE label NOT LIKE 'scheme=ps-sync%'")" "0 0" "no trial comes to a cell of another number"
+
+# ---- shards that did not come to their end ----
+cp shard1.db ended.db
+cp shard1.db early.db && query early.db "UPDATE trial SET status = 'interrupted', fidelity = NULL, digest = NULL, uuid = 'e' || uuid WHERE trial_id IN (1, 2);
+    UPDATE trial SET status = 'failed', fidelity = NULL, digest = NULL, reason = 'no power', uuid = 'e' || uuid WHERE trial_id = 3;
+    INSERT INTO event (campaign_id, at_unix_ns, kind, text) VALUES (1, 9, 'left-out', 'three')"
+"$LAGGARD" merge grown.db shard0.db early.db > out.text 2> err.text
+is "$? $(query grown.db "SELECT status, count(*) FROM trial GROUP BY 1" | tr '\n' ' ')" "0 failed 1 finished 9 interrupted 2 " "what did not finish comes along"
+is "$(query grown.db "SELECT kind, text FROM event WHERE trial_id IS NULL")" "left-out three" "a shard's events, too"
+"$LAGGARD" merge grown.db ended.db > out.text 2> err.text
+is "$? $(query grown.db "SELECT status, count(*) FROM trial GROUP BY 1")" "0 finished 12" "and gives way to what did"
+is "$(query grown.db "SELECT count(*) FROM event WHERE kind = 'replaced' AND text LIKE '%had %; another one runs in its place'")" 3 "which events tell of"
+is "$(content grown.db | sha256sum)" "$(content whole.db | sha256sum)" "so that it is the whole campaign"
+sound grown.db "grown"
+"$LAGGARD" merge grown.db early.db > out.text 2> err.text
+is "$? $(query grown.db "SELECT status, count(*) FROM trial GROUP BY 1; SELECT count(*) FROM event WHERE kind = 'left-out'" | tr '\n' ' ')" "0 finished 12 1 " "and does not come back"
 cd "$OLDPWD" || exit 1
 finish
