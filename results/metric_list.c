@@ -22,7 +22,7 @@ static int read_all(struct arena *arena, struct metric_row **out, int *count, st
     cleanup(sql_cleanup) struct sql *sql = NULL;
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     int64_t all = 0;
-    if (sql_open(":memory:", true, &sql, err) < 0 || sql_exec(sql, schema_sql_tables, err) < 0 ||
+    if (sql_open(NULL, true, &sql, err) < 0 || sql_exec(sql, schema_sql_tables, err) < 0 ||
         sql_ask_integer(sql, "SELECT count(*) FROM metric", &all, err) < 0 ||
         sql_prepare(sql, "SELECT name, unit, better FROM metric ORDER BY metric_id", &rows, err) < 0)
         return -ERR_HOST;

@@ -65,14 +65,25 @@ static void no_memory_count(void)
     asked = true;
 }
 
-static int open_with(const char *path, int flags, struct sql **out, struct err *err)
+/* What SQLite would take for something else than the name of a file: ":memory:", "file:a?mode=memory". */
+static void spell_file_name(const char *path, struct text *out)
 {
+    text_printf(out, "%s%s", path[0] == ':' || strncmp(path, "file:", strlen("file:")) == 0 ? "./" : "", path);
+}
+
+static const char IN_MEMORY[] = ":memory:";
+
+static int open_with(const char *file, int flags, struct sql **out, struct err *err)
+{
+    const char *path = file ? file : IN_MEMORY;
+    cleanup(text_free) struct text name = {0};
     cleanup(sql_cleanup) struct sql *sql = calloc(1, sizeof(*sql) + strlen(path) + 1);
     if (!sql)
         return err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
     memcpy(sql->path, path, strlen(path) + 1);
     no_memory_count();
-    if (sqlite3_open_v2(path, &sql->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+    spell_file_name(path, &name);
+    if (sqlite3_open_v2(file ? name.bytes : IN_MEMORY, &sql->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return sql->handle ? fail(sql, "open", err) : err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
     sqlite3_busy_timeout(sql->handle, 10000);
     sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -91,6 +102,19 @@ int sql_open(const char *path, bool create, struct sql **out, struct err *err)
 int sql_open_read(const char *path, struct sql **out, struct err *err)
 {
     return open_with(path, SQLITE_OPEN_READONLY, out, err);
+}
+
+int sql_attach(struct sql *sql, const char *path, const char *name, struct err *err)
+{
+    cleanup(text_free) struct text query = {0}, file_name = {0};
+    cleanup(sql_finish_cleanup) struct sql_statement *attach = NULL;
+    spell_file_name(path, &file_name);
+    text_printf(&query, "ATTACH ? AS %s", name);
+    if (sql_prepare(sql, query.bytes, &attach, err) < 0)
+        return -ERR_HOST;
+    sql_start(attach);
+    sql_put_text(attach, file_name.bytes);
+    return sql_run(attach, err);
 }
 
 void sql_close(struct sql *sql)

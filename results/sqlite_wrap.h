@@ -13,11 +13,13 @@ struct err;
 struct sql;
 struct sql_statement;
 
-/* `path` names the file in messages too. The file must exist unless `create`. Waits up to ten seconds for other processes' locks;
- * foreign keys are on; functions with side effects in the schema are off. */
+/* `path` names the file in messages too; NULL: a database in memory. The file must exist unless `create`. Waits up to ten seconds
+ * for other processes' locks; foreign keys are on; functions with side effects in the schema are off. */
 int sql_open(const char *path, bool create, struct sql **sql, struct err *err);
 /* The same without any right to write; also while another process writes. */
 int sql_open_read(const char *path, struct sql **sql, struct err *err);
+/* Another file of this connection, to be read and written as NAME.table. */
+int sql_attach(struct sql *sql, const char *path, const char *name, struct err *err);
 void sql_close(struct sql *sql);    /* finalises what was prepared; NULL allowed */
 void sql_cleanup(struct sql **sql); /* for cleanup() */
 const char *sql_path(const struct sql *sql);

@@ -11,12 +11,7 @@ static const char *const fixed[] = {"schema_migration", "metric",     "median_ra
 
 int store_attach_source(struct store *store, const char *path, struct err *err)
 {
-    cleanup(sql_finish_cleanup) struct sql_statement *attach = NULL;
-    if (sql_prepare(store->sql, "ATTACH ? AS source", &attach, err) < 0)
-        return -ERR_HOST;
-    sql_start(attach);
-    sql_put_text(attach, path);
-    return sql_run(attach, err);
+    return sql_attach(store->sql, path, "source", err);
 }
 
 static bool is_fixed(const char *table)

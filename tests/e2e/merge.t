@@ -121,5 +121,10 @@ is "$(content grown.db | sha256sum)" "$(content whole.db | sha256sum)" "so that 
 sound grown.db "grown"
 "$LAGGARD" merge grown.db early.db > out.text 2> err.text
 is "$? $(query grown.db "SELECT status, count(*) FROM trial GROUP BY 1; SELECT count(*) FROM event WHERE kind = 'left-out'" | tr '\n' ' ')" "0 finished 12 1 " "and does not come back"
+
+# ---- names that SQLite would take for something else ----
+cp whole.db "file:whole.db" && cp shard0.db ":shard"
+"$LAGGARD" merge ":memory:" ":shard" "file:whole.db" > out.text 2> err.text
+is "$?$(cat err.text) $(query ./:memory: "SELECT count(*) FROM trials")" "0 12" "names that SQLite would take for something else"
 cd "$OLDPWD" || exit 1
 finish

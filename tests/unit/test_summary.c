@@ -116,7 +116,7 @@ static void json_for_programs(void **state)
     cleanup(sql_cleanup) struct sql *memory = NULL;
     fixture_fill(fixture);
     must(summary_json(fixture->store, fixture->campaign_id, "a \"b\".db", &out, &err), &err);
-    must(sql_open(":memory:", true, &memory, &err), &err);
+    must(sql_open(NULL, true, &memory, &err), &err);
     parser = memory;
     document = out.bytes;
     struct sql_statement *valid = NULL;
