@@ -1,11 +1,17 @@
 /* interruption.c: see interruption.h.
  *
- * Signals stay blocked until the first of them is noticed, so that no call is ever interrupted. It is then taken, the descriptor
- * that stands for it stays readable by an event of its own, and the signals are let through: they have their default action, so
- * that the next one kills. What a killed controller leaves is what any kill leaves: nothing but the database. */
+ * Signals are blocked, so that no call is ever interrupted. The first of them is taken when it is noticed, and the descriptor that
+ * stands for it stays readable by an event of its own. From then on a thread that does nothing else takes signals: they have their
+ * default action there, so that the next one kills. What a killed controller leaves is what any kill leaves: nothing but the
+ * database.
+ *
+ * One wish to end may come as several signals at once: a terminal that closes hangs up from the kernel and from the shell,
+ * timeout(1) tells its child and then its group, a service manager sends SIGTERM and SIGHUP. What comes within ECHO_NS is one with
+ * the first. */
 #include "harness/interruption.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,16 +21,20 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 
 static const int signal_numbers[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNALS = sizeof(signal_numbers) / sizeof(signal_numbers[0]) };
 
+static const int64_t ECHO_NS = 250 * NS_PER_MS;
+
 /* Of the process, as signals are. */
 static struct {
     sigset_t signals;
-    int noticed;             /* the first signal; 0: none yet */
+    int noticed; /* the first signal; 0: none yet */
+    int64_t noticed_ns;
     int signal_fd, event_fd; /* what the descriptor of interruption_open() shows */
 } state = {.signal_fd = -1, .event_fd = -1};
 
@@ -61,6 +71,18 @@ int interruption_open(int *fd, struct err *err)
     return 0;
 }
 
+static void *take_the_next(void *unused)
+{
+    const struct timespec at_once = {0};
+    clock_sleep_until(state.noticed_ns + ECHO_NS);
+    while (sigtimedwait(&state.signals, NULL, &at_once) > 0)
+        ;
+    pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
+    for (;;)
+        pause();
+    return unused;
+}
+
 /* The first signal is taken, and the next one kills. */
 static void notice(void)
 {
@@ -72,9 +94,14 @@ static void notice(void)
     if (number <= 0)
         return;
     state.noticed = number;
+    state.noticed_ns = clock_now_ns();
     if (write(state.event_fd, &one, sizeof(one)) != sizeof(one))
         log_debug("the descriptor for signals did not take one");
-    sigprocmask(SIG_UNBLOCK, &state.signals, NULL);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, take_the_next, NULL) == 0)
+        pthread_detach(thread);
+    else
+        sigprocmask(SIG_UNBLOCK, &state.signals, NULL);
     if (isatty(STDERR_FILENO))
         log_warning("ending what runs and keeping what was finished; the next signal kills at once");
 }

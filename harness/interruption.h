@@ -1,5 +1,5 @@
 /* harness/interruption.h: the signals that ask a run to end. The first one is kept, so that everyone who looks sees it and the exit
- * code can tell which one it was; from when it was noticed on, the next one kills the process. */
+ * code can tell which one it was; a quarter of a second after it was noticed, the next one kills the process. */
 #ifndef LAGGARD_HARNESS_INTERRUPTION_H
 #define LAGGARD_HARNESS_INTERRUPTION_H
 

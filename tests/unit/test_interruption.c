@@ -56,10 +56,26 @@ static void first_is_kept(void)
 static void second_kills(void)
 {
     opened();
-    raise(SIGTERM);
+    kill(getpid(), SIGTERM);
     if (!interruption_pending())
         _exit(2);
-    raise(SIGINT);
+    usleep(500000);
+    kill(getpid(), SIGINT);
+    usleep(5000000);
+}
+
+/* A terminal that closes, timeout(1), a service manager: several signals, one wish. */
+static void echoes_do_not_kill(void)
+{
+    opened();
+    kill(getpid(), SIGHUP);
+    if (!interruption_pending())
+        _exit(2);
+    kill(getpid(), SIGHUP);
+    usleep(1000);
+    kill(getpid(), SIGTERM);
+    usleep(500000);
+    _exit(interruption_exit_code());
 }
 
 static void two_before_anybody_looks(void) /* as one: nobody has been told yet that it ends */
@@ -87,6 +103,9 @@ static void signals_interrupt(void **state)
     status = status_of(second_kills);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGINT);
+    status = status_of(echoes_do_not_kill);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 129);
     status = status_of(two_before_anybody_looks);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 130);
