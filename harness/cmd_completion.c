@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "harness/commands.h"
+#include "harness/doctor.h"
 #include "results/plot.h"
 #include "results/query.h"
 
@@ -23,11 +24,11 @@ const struct option_table cmd_completion_table = {
     .first_words = shell_names,
 };
 
-/* ---- words of the tables ---- */
+/* ---- words of the tables, a line each: some have blanks ---- */
 
 static void add_word(struct text *words, const char *word)
 {
-    text_printf(words, "%s%s", words->length > 0 ? " " : "", word);
+    text_printf(words, "%s%s", words->length > 0 ? "\n" : "", word);
 }
 
 static void add_choices(const struct option_row *row, struct text *words)
@@ -54,11 +55,18 @@ static void schemes(struct text *words)
         add_word(words, scheme_at(i)->name);
 }
 
+static void checks(struct text *words)
+{
+    for (int i = 0; i < doctor_check_count(); i++)
+        add_word(words, doctor_check_at(i)->name);
+}
+
+enum { EVERY_ARGUMENT = 100 };
 static const struct names {
     const char *command;
     int position; /* of the argument, from 1 */
     void (*add)(struct text *words);
-} names[] = {{"sql", 2, queries}, {"plot", 2, plots}, {"schemes", 1, schemes}};
+} names[] = {{"sql", 2, queries}, {"plot", 2, plots}, {"schemes", 1, schemes}, {"doctor", EVERY_ARGUMENT, checks}};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
 /* The names that an argument of this command is one of, and which argument; 0: none is. */
@@ -97,6 +105,15 @@ static void quote(struct text *out, const char *text)
 
 /* ---- bash ---- */
 
+/* $'one\nother' */
+static void bash_words(struct text *out, const struct text *words)
+{
+    text_add(out, "$'");
+    for (const char *c = words->bytes ? words->bytes : ""; *c; c++)
+        text_printf(out, *c == '\n' ? "\\n" : *c == '\'' || *c == '\\' ? "\\%c" : "%c", *c);
+    text_add(out, "'");
+}
+
 static void bash_values(const struct command *command, struct text *out)
 {
     for (const struct option_row *row = rows_of(command); row->name; row++) {
@@ -105,10 +122,9 @@ static void bash_values(const struct command *command, struct text *out)
         cleanup(text_free) struct text words = {0};
         add_choices(row, &words);
         text_printf(out, "        '%s --%s') ", command->name, row->name);
-        if (row->choices)
-            text_printf(out, "words='%s' files=0 ;;\n", words.bytes);
-        else
-            text_add(out, "words='' ;;\n");
+        text_add(out, "words=");
+        bash_words(out, &words);
+        text_add(out, row->choices ? " files=0 ;;\n" : " ;;\n");
     }
 }
 
@@ -117,14 +133,17 @@ static void bash_command(const struct command *command, struct text *out)
     cleanup(text_free) struct text words = {0}, valued = {0}, list = {0};
     const int argument = argument_names(command, &list);
     for (const struct option_row *row = rows_of(command); row->name; row++) {
-        text_printf(&words, "--%s ", row->name);
+        text_printf(&words, "--%s\n", row->name);
         if (row->type != OPTION_FLAG)
             text_printf(&valued, " --%s", row->name);
     }
-    text_printf(out, "        %s) words='%s--help'; valued='%s '", command->name, words.bytes ? words.bytes : "",
-                valued.bytes ? valued.bytes : "");
-    if (argument > 0)
-        text_printf(out, "; position=%d names='%s'", argument, list.bytes);
+    text_add(&words, "--help");
+    text_printf(out, "        %s) valued='%s ' words=", command->name, valued.bytes ? valued.bytes : "");
+    bash_words(out, &words);
+    if (argument > 0) {
+        text_printf(out, argument == EVERY_ARGUMENT ? " position=any names=" : " position=%d names=", argument);
+        bash_words(out, &list);
+    }
     text_add(out, " ;;\n");
 }
 
@@ -132,13 +151,16 @@ static void write_bash(struct text *out)
 {
     cleanup(text_free) struct text words = {0};
     all_commands(&words);
+    text_add(&words, "\n--help\n--version");
     text_add(out, "# bash completion for laggard, printed by `laggard completion bash`\n"
                   "_laggard()\n{\n"
                   "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-                  "    local words='' valued='' names='' position=0 files=1 argument=1 i\n"
+                  "    local words='' valued='' names='' position=0 files=1 argument=1 i IFS=$'\\n'\n"
                   "    COMPREPLY=()\n"
                   "    if [ \"$COMP_CWORD\" = 1 ]; then\n");
-    text_printf(out, "        COMPREPLY=($(compgen -W '%s --help --version' -- \"$word\"))\n        return\n    fi\n", words.bytes);
+    text_add(out, "        words=");
+    bash_words(out, &words);
+    text_add(out, "\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n        return\n    fi\n");
     text_add(out, "    case $command in\n");
     for (int i = 0; i < command_count(); i++)
         bash_command(command_at(i), out);
@@ -146,7 +168,7 @@ static void write_bash(struct text *out)
                   "    for ((i = 2; i < COMP_CWORD; i++)); do # an option's value is no argument\n"
                   "        [[ ${COMP_WORDS[i]} == -* || $valued == *\" ${COMP_WORDS[i-1]} \"* ]] || argument=$((argument + 1))\n"
                   "    done\n"
-                  "    [ $argument = $position ] || names=''\n"
+                  "    [ $position = any ] || [ $argument = $position ] || names=''\n"
                   "    case \"$command $previous\" in\n");
     for (int i = 0; i < command_count(); i++)
         bash_values(command_at(i), out);
@@ -156,6 +178,14 @@ static void write_bash(struct text *out)
                   "    [ $files = 0 ] || [ -n \"$words\" ] || COMPREPLY=($(compgen -f -- \"$word\"))\n"
                   "}\n"
                   "complete -o filenames -F _laggard laggard\n");
+}
+
+/* ---- zsh and fish: blanks between words, and a backslash before those within ---- */
+
+static void blank_words(struct text *out, const struct text *words)
+{
+    for (const char *c = words->bytes ? words->bytes : ""; *c; c++)
+        text_printf(out, *c == '\n' ? " " : *c == ' ' ? "\\ " : "%c", *c);
 }
 
 /* ---- zsh ---- */
@@ -175,7 +205,9 @@ static void zsh_option(const struct option_row *row, struct text *out)
     if (row->choices) {
         cleanup(text_free) struct text words = {0};
         add_choices(row, &words);
-        text_printf(out, ":%s:(%s)", row->value_name, words.bytes);
+        text_printf(out, ":%s:(", row->value_name);
+        blank_words(out, &words);
+        text_add(out, ")");
     } else if (row->type != OPTION_FLAG) {
         text_printf(out, ":%s:_files", row->value_name);
     }
@@ -190,9 +222,13 @@ static void zsh_command(const struct command *command, struct text *out)
     for (const struct option_row *row = rows_of(command); row->name; row++)
         zsh_option(row, out);
     text_add(out, " \\\n                '--help[print the options]'");
-    if (argument > 0)
-        text_printf(out, " \\\n                '%d:name:(%s)'", argument, list.bytes);
-    text_add(out, " \\\n                '*:file:_files' ;;\n");
+    if (argument > 0) {
+        text_printf(out, argument == EVERY_ARGUMENT ? " \\\n                '*:name:(" : " \\\n                '%d:name:(",
+                    argument);
+        blank_words(out, &list);
+        text_add(out, ")'");
+    }
+    text_add(out, argument == EVERY_ARGUMENT ? " ;;\n" : " \\\n                '*:file:_files' ;;\n");
 }
 
 static void write_zsh(struct text *out)
@@ -233,7 +269,9 @@ static void fish_command(const struct command *command, struct text *out)
         if (row->choices) {
             cleanup(text_free) struct text words = {0};
             add_choices(row, &words);
-            text_printf(out, " -x -a '%s'", words.bytes);
+            text_add(out, " -x -a '");
+            blank_words(out, &words);
+            text_add(out, "'");
         } else if (row->type != OPTION_FLAG) {
             text_add(out, " -r");
         }
@@ -241,8 +279,11 @@ static void fish_command(const struct command *command, struct text *out)
         quote(out, row->help);
         text_add(out, "'\n");
     }
-    if (argument_names(command, &list) > 0)
-        text_printf(out, "complete -c laggard -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, list.bytes);
+    if (argument_names(command, &list) == 0)
+        return;
+    text_printf(out, "complete -c laggard -n '__fish_seen_subcommand_from %s' -a '", command->name);
+    blank_words(out, &list);
+    text_add(out, "'\n");
 }
 
 static void write_fish(struct text *out)

@@ -56,6 +56,10 @@ is "$(completed laggard sql some.db strag)" "stragglers " "a canned query"
 is "$(completed laggard sql --format csv some.db strag)" "stragglers " "behind an option with its value, too"
 is "$(completed laggard baselines s)" "set show " "an action"
 is "$(completed laggard schemes rin)" "ring " "a scheme"
+is "$(completed laggard doctor root user)" "user namespaces " "a check, as many as one likes"
+is "$(completed laggard doctor '' | tr -d ' ')" "$("$LAGGARD" doctor --checks | sed -n 's/^| `\(.*\)` |.*/\1/p' | tr -d ' \n')" "all checks"
+touch "my campaign.yaml"
+is "$(bash -c '. ./laggard.bash; COMP_WORDS=(laggard run my); COMP_CWORD=2; _laggard; echo ${#COMPREPLY[@]} "${COMPREPLY[@]}"')" "1 my campaign.yaml" "a file whose name has a blank"
 missing=""
 for command in $("$LAGGARD" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     for option in $("$LAGGARD" "$command" --help | grep -oE -- '^ +(-[a-z], )? *--[a-z-]+' | grep -oE -- '[a-z][a-z-]+$'); do
