@@ -143,11 +143,16 @@ int main(int argc, char **argv)
         print_usage(stdout);
         return exit_code(finish_output(0));
     }
+    struct err err = {0};
     if (strcmp(argv[1], "--version") == 0) {
-        print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
+        const bool as_json = argc > 2 && strcmp(argv[2], "--json") == 0;
+        if (argc > 2 + as_json) {
+            log_error("--version: found '%s', allowed is --json", argv[2 + as_json]);
+            return err_exit_code(ERR_USAGE);
+        }
+        print_version(as_json);
         return exit_code(finish_output(0));
     }
-    struct err err = {0};
     const struct command *command = find_command(argv[1], &err);
     int result = command ? command->run(argc - 1, argv + 1, &err) : -ERR_USAGE;
     if (result < 0 && err.text[0])

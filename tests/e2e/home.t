@@ -7,6 +7,10 @@ cd "$SCRATCH" || exit 1
 "$LAGGARD" --version --json > version.json
 is "$(jq -r '[.version, .mode] | join(" ")' version.json) $(jq '.schema_version > 0 and .control_version > 0 and (.revision | length > 0) and (.flags | length > 0)' version.json)" \
     "$("$LAGGARD" --version | cut -d ' ' -f 2) ${LAGGARD_BUILD##*/} true" "--version --json"
+for words in --jsn "--json more" more; do
+    "$LAGGARD" --version $words > out.text 2> err.text
+    is "$? $(wc -c < out.text) $(cat err.text)" "2 0 laggard: error: --version: found '${words#--json }', allowed is --json" "--version $words"
+done
 
 # ---- messages ----
 cat > few.yaml <<'Y'
