@@ -81,8 +81,8 @@ static bool has_no_data(struct judging *judging, struct gate_row *row, const str
         return false;
     if (group->finished == 0 && group->void_count > 0)
         decide(row, GATE_INCONCLUSIVE,
-               arena_printf(arena, "all %d trials are void: %s", group->void_count,
-                            group->reason ? group->reason : "no reason is stored"));
+               arena_printf(arena, group->void_count == 1 ? "%d trial is void: %s" : "all %d trials are void: %s",
+                            group->void_count, group->reason ? group->reason : "no reason is stored"));
     else if (group->finished == 0)
         decide(row, GATE_MISSING, "no trial finished");
     else

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "results/gate_output.h"
 
 static void add_row(struct json *json, const struct gate_row *row)
@@ -166,7 +167,7 @@ void gate_print_benchmark(const struct gate_result *result, bool lower, struct t
             text_printf(&range, "%.6g to %.6g", row->numbers.low, row->numbers.high);
             json_string(&json, "range", range.bytes);
         }
-        text_printf(&extra, "%d trials, %s", row->count, gate_verdicts[row->verdict].name);
+        text_printf(&extra, "%d trial%s, %s", row->count, units_plural(row->count), gate_verdicts[row->verdict].name);
         json_string(&json, "extra", extra.bytes);
         json_end_object(&json);
     }

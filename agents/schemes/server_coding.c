@@ -348,7 +348,9 @@ bool server_coding_lose(struct node *node, struct server_coding *coding, int wor
     }
     if (coding->group == coding->load ? in_group > 0 : in_all >= needed)
         return true;
-    if (coding->group == coding->load)
+    if (coding->group == coding->load && group == 1)
+        snprintf(sentence, sentence_bytes, "worker %d is lost: nobody else computes its partition", worker);
+    else if (coding->group == coding->load)
         snprintf(sentence, sentence_bytes, "worker %d is lost: nobody is left who computes the partitions of workers %d to %d",
                  worker, first, first + group - 1);
     else

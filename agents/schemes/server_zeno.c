@@ -28,6 +28,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/units.h"
+
 static size_t vector_bytes(const struct node *node)
 {
     return node->setup->parameter_count * sizeof(float);
@@ -105,9 +107,9 @@ bool server_zeno_accepts(struct node *node, struct server_zeno *zeno, const floa
     }
     if ((double)++zeno->rejected >= zeno->parameters[ZENO_PATIENCE]) {
         snprintf(sentence, sizeof(sentence),
-                 "zeno++ has rejected %llu gradients one after the other at version %llu of the model, as many as 'patience' "
+                 "zeno++ has rejected %llu gradient%s one after the other at version %llu of the model, as many as 'patience' "
                  "allows: nothing moves any more",
-                 (unsigned long long)zeno->rejected, (unsigned long long)zeno->version);
+                 (unsigned long long)zeno->rejected, units_plural((int64_t)zeno->rejected), (unsigned long long)zeno->version);
         node_fail(node, sentence);
     }
     return false;
