@@ -1,5 +1,5 @@
-/* harness/campaign.h: from a campaign file to a plan. Pure: bytes in, plan or error out; nothing is run, nothing of the host is
- * asked. */
+/* harness/campaign.h: from a campaign file to a plan: bytes in, plan or error out. Files that it names are read, and its shared
+ * objects with schemes stay loaded for the life of the process; nothing else is run, nothing else of the host is asked. */
 #ifndef LAGGARD_HARNESS_CAMPAIGN_H
 #define LAGGARD_HARNESS_CAMPAIGN_H
 
@@ -12,8 +12,8 @@ struct arena;
 struct err;
 struct text;
 
-/* Reads and checks the whole file; every error is ERR_USAGE and starts with "path:line:column: ". `path` is used in messages
- * only. */
+/* Reads and checks the whole file; every error is ERR_USAGE and starts with "path:line:column: ". `path` is used in messages,
+ * and files that the campaign names are looked for beside it. */
 int campaign_parse(const char *path, const char *text, size_t length, struct arena *arena, struct plan *plan, struct err *err);
 /* What takes the place of the file's own settings. */
 #define CAMPAIGN_BOTH_WORLDS "both"
