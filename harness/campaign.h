@@ -26,8 +26,8 @@ struct campaign_overrides {
 int campaign_load(const char *path, const struct campaign_overrides *overrides, struct arena *arena, struct plan *plan,
                   struct err *err);
 
-/* The effective settings of a cell, one "key: value" line a field, in a form that campaign_parse() reads back. Stored with every
- * cell. */
+/* The effective settings of a cell, one "key: value" line a field, in a form that campaign_parse() reads back beside the
+ * campaign's file. Stored with every cell. */
 void campaign_dump(const struct settings *settings, struct text *out);
 
 /* The field table for people (`laggard fields`) and for editors (schemas/campaign.schema.json). */

@@ -63,7 +63,7 @@ static int read_to(const struct reader *reader, const struct yaml_value *value, 
 
 static int read_path(const struct reader *reader, const struct yaml_value *value, const char *key, struct event_request *request)
 {
-    return campaign_read_path(reader, value, key, &request->trace_path);
+    return campaign_read_path(reader, value, key, &request->trace_path, &request->trace_written);
 }
 
 static void spell_link(const struct event_request *request, struct text *out)
@@ -94,7 +94,7 @@ static void spell_to(const struct event_request *request, struct text *out)
 
 static void spell_path(const struct event_request *request, struct text *out)
 {
-    campaign_spell_string(request->trace_path, out);
+    campaign_spell_string(request->trace_written, out);
 }
 
 static void schema_name(struct json *json)

@@ -95,6 +95,7 @@ static int load_trace(const struct reader *reader, const struct yaml_value *entr
     if (link_trace_load((enum trace_format)request->trace_format, request->trace_path, reader->arena, &loaded->trace, &err) < 0)
         return campaign_fail(reader, yaml_document_child(entry, "file"), arena_printf(reader->arena, "%s.file", path), "%s",
                              err.text);
+    campaign_note_file(reader, request->trace_path, request->trace_written);
     loaded->path = request->trace_path;
     loaded->format = (enum trace_format)request->trace_format;
     loaded->next = *reader->traces;

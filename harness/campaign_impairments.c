@@ -33,6 +33,7 @@ static int read_jitter_table(const struct reader *reader, const struct campaign_
     if (count < 0)
         return campaign_fail(reader, value, key, "%s: %s", value->text, err.text);
     settings->link.jitter_table_path = arena_strdup(reader->arena, value->text);
+    campaign_note_file(reader, settings->link.jitter_table_path, settings->link.jitter_table_path);
     settings->link.impairments.jitter_table = entries;
     settings->link.impairments.jitter_table_size = count;
     return 0;

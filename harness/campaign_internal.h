@@ -22,8 +22,9 @@ struct reader {
     const char *file;
     struct arena *arena;
     struct err *err;
-    const char *cell;            /* label of the cell under check, NULL: none; messages name it */
-    struct trace_cache **traces; /* files that events follow, read once for all cells */
+    const char *cell;               /* label of the cell under check, NULL: none; messages name it */
+    struct trace_cache **traces;    /* files that events follow, read once for all cells */
+    const struct plan_file **files; /* that were read; NULL: nobody asks */
 };
 /* "file:line:column: key: sentence"; `key` may be NULL. Returns -ERR_USAGE. */
 int campaign_fail(const struct reader *reader, const struct yaml_value *at, const char *key, const char *format, ...)
@@ -37,8 +38,12 @@ const char *campaign_suggest(struct arena *arena, const char *word, const char *
 int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key);
 /* A node, a link or an index, in the arena; whether a network has it is another question. */
 int campaign_read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name);
-/* The path of a file, in the arena: from where the campaign file is. */
-int campaign_read_path(const struct reader *reader, const struct yaml_value *value, const char *key, const char **path);
+/* The path of a file, in the arena: from where the campaign file is. *written: as it stands there, which is what settings say,
+ * wherever laggard is called. */
+int campaign_read_path(const struct reader *reader, const struct yaml_value *value, const char *key, const char **path,
+                       const char **written);
+/* This file was read: the plan tells of it. */
+void campaign_note_file(const struct reader *reader, const char *path, const char *written);
 /* Refuses the child's key, with the nearest of those that are known, and all of them. */
 int campaign_unknown_key(const struct reader *reader, const struct yaml_value *child, const char *key, const char *const *keys,
                          size_t count);

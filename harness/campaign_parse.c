@@ -167,6 +167,7 @@ static int parse(const char *path, const char *text, size_t length, const struct
 {
     struct reading reading = {.reader = {.file = arena_strdup(arena, path), .arena = arena, .err = err}};
     reading.reader.traces = arena_new_array(arena, struct trace_cache *, 1);
+    reading.reader.files = arena_new_array(arena, const struct plan_file *, 1);
     reading.placed = arena_new_array(arena, const struct yaml_value *, (size_t)campaign_field_count);
     int status = yaml_document_parse(path, text, length, arena, &reading.root, err);
     if (status < 0)
@@ -202,6 +203,7 @@ static int parse(const char *path, const char *text, size_t length, const struct
         return status;
     made.name = reading.base.name;
     made.seed = reading.base.seed;
+    made.files = *reading.reader.files;
     struct arm *made_arms = arena_new_array(arena, struct arm, (size_t)reading.arm_count + 1);
     for (int i = 0; i < reading.arm_count; i++)
         made_arms[i] = reading.arms[i].arm;

@@ -80,7 +80,8 @@ int campaign_read_name(const struct reader *reader, const struct yaml_value *val
     return status;
 }
 
-int campaign_read_path(const struct reader *reader, const struct yaml_value *value, const char *key, const char **path)
+int campaign_read_path(const struct reader *reader, const struct yaml_value *value, const char *key, const char **path,
+                       const char **written)
 {
     int status = campaign_need_scalar(reader, value, key);
     if (status < 0)
@@ -89,11 +90,24 @@ int campaign_read_path(const struct reader *reader, const struct yaml_value *val
     if (length == 0 || length > PATH_BYTES_MAX)
         return campaign_fail(reader, value, key, "found a path of %zu characters, allowed are 1 to %d", length, PATH_BYTES_MAX);
     const char *slash = strrchr(reader->file, '/');
+    *written = arena_strdup(reader->arena, value->text);
     if (value->text[0] == '/' || !slash)
-        *path = arena_strdup(reader->arena, value->text);
+        *path = *written;
     else
         *path = arena_printf(reader->arena, "%.*s/%s", (int)(slash - reader->file), reader->file, value->text);
     return 0;
+}
+
+void campaign_note_file(const struct reader *reader, const char *path, const char *written)
+{
+    if (!reader->files)
+        return;
+    for (const struct plan_file *file = *reader->files; file; file = file->next)
+        if (strcmp(file->path, path) == 0)
+            return;
+    struct plan_file *file = arena_new_object(reader->arena, struct plan_file);
+    *file = (struct plan_file){.path = path, .written = written, .next = *reader->files};
+    *reader->files = file;
 }
 
 int campaign_unknown_key(const struct reader *reader, const struct yaml_value *child, const char *key, const char *const *keys,

@@ -35,13 +35,15 @@ static int read_object(const struct reader *reader, const struct yaml_value *val
         if (!file)
             return campaign_fail(reader, value, key, "the key 'file' is missing: {file: ./mine.so}");
     }
-    const char *path;
+    const char *path, *written;
     struct err err;
-    int status = campaign_read_path(reader, file, key, &path);
+    int status = campaign_read_path(reader, file, key, &path, &written);
     if (status == 0 && digest)
         status = check_digest(reader, digest, arena_printf(reader->arena, "%s.sha256", key));
     if (status == 0 && scheme_object_load(path, digest ? digest->text : NULL, object, &err) < 0)
         status = campaign_fail(reader, file, key, "%s", err.text);
+    if (status == 0)
+        object->path = written;
     return status;
 }
 

@@ -14,14 +14,16 @@ static int read_worker_graph(const struct reader *reader, const struct campaign_
                              const char *key, struct settings *settings)
 {
     (void)field;
-    const char *path;
-    int status = campaign_read_path(reader, value, key, &path);
+    const char *path, *written;
+    int status = campaign_read_path(reader, value, key, &path, &written);
     if (status < 0)
         return status;
     struct worker_graph *graph = arena_new_object(reader->arena, struct worker_graph);
     struct err err;
     if (worker_graph_load(path, reader->arena, graph, &err) < 0)
         return campaign_fail(reader, value, key, "%s", err.text);
+    graph->written = written;
+    campaign_note_file(reader, path, written);
     settings->worker_graph = graph;
     return 0;
 }
@@ -30,7 +32,7 @@ static bool spell_worker_graph(const struct campaign_field *field, const struct 
 {
     (void)field;
     if (settings->worker_graph)
-        campaign_spell_string(settings->worker_graph->path, out);
+        campaign_spell_string(settings->worker_graph->written, out);
     return settings->worker_graph;
 }
 

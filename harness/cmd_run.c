@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -65,10 +66,14 @@ static int begin_campaign(struct run *run, int argc, char **argv, struct err *er
         texts[c] = arena_strdup(run->arena, text.bytes ? text.bytes : "");
         text_free(&text);
     }
-    const struct environment_fact *facts;
-    int fact_count;
-    environment_collect(run->arena, run->message_ns, argc, argv, &facts, &fact_count);
-    result = store_campaign(run->store, &run->plan, texts, facts, fact_count, &run->campaign_id, err);
+    const struct environment_fact *of_host, *of_files;
+    int host_count, file_count;
+    environment_collect(run->arena, run->message_ns, argc, argv, &of_host, &host_count);
+    run_files(run, &of_files, &file_count);
+    struct environment_fact *facts = arena_new_array(run->arena, struct environment_fact, (size_t)(host_count + file_count));
+    memcpy(facts, of_host, sizeof(*facts) * (size_t)host_count);
+    memcpy(facts + host_count, of_files, sizeof(*facts) * (size_t)file_count);
+    result = store_campaign(run->store, &run->plan, texts, facts, host_count + file_count, &run->campaign_id, err);
     return result == 0 && run->flagged ? store_confirms(run->store, run->campaign_id, run->confirmed_id, err) : result;
 }
 
@@ -333,10 +338,10 @@ int cmd_run(int argc, char **argv, struct err *err)
         result = run_confirm(&run, err);
     if (result == 0 && run.options.confirm && run.flagged_count == 0)
         return say_nothing_flagged(&run);
-    if (result == 0 && run.options.resume)
-        result = run_resume(&run, err);
     if (result == 0 && run.options.capture)
         result = capture_links_override(run.options.capture, run.arena, &run.plan, err);
+    if (result == 0 && run.options.resume)
+        result = run_resume(&run, err);
     if (result == 0)
         result = run_check(&run, err);
     if (result == 0)

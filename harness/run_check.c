@@ -149,6 +149,8 @@ int run_check(struct run *run, struct err *err)
         result = link_survey_prepare(&run->plan, run->options.engine != NOT_GIVEN ? &run->options.engine : NULL, run->only_cell,
                                      &run->host, run->arena, &run->survey, err);
     if (result == 0)
+        result = run_resume_check(run, err);
+    if (result == 0)
         result = link_survey_check_limits(&run->plan, &run->survey, &run->limits, err);
     if (result == 0)
         result = check_virtual(run, err);

@@ -14,8 +14,10 @@
 
 struct arena;
 struct cpu_limiter;
+struct environment_fact;
 struct err;
 struct store;
+struct stored_campaign;
 
 struct run_options {
     const char *db, *only, *capture, *baseline, *thresholds, *shard;
@@ -51,10 +53,11 @@ struct run {
     const bool *finished_before; /* one an entry of plan.trials; NULL: nothing is resumed */
     int finished_count;          /* of these */
     int64_t *replaced; /* one an entry of plan.trials: the row, of a trial that did not finish, whose place it takes; 0: none */
-    const char *environment_changes;  /* that --accept-environment accepted; NULL: none */
-    bool *trial_wanted, *cell_wanted; /* one an entry of plan.trials, plan.cells: it is to run; any of its trials is */
-    int wanted_count;                 /* of trials */
-    double *cell_seconds;             /* one an entry of plan.cells: how long a trial will take */
+    const struct stored_campaign *resumed; /* as it was found; NULL: this is a new one */
+    const char *environment_changes;       /* that --accept-environment accepted; NULL: none */
+    bool *trial_wanted, *cell_wanted;      /* one an entry of plan.trials, plan.cells: it is to run; any of its trials is */
+    int wanted_count;                      /* of trials */
+    double *cell_seconds;                  /* one an entry of plan.cells: how long a trial will take */
 };
 
 /* Whether any trial of this cell is to be run. */
@@ -67,8 +70,15 @@ static inline bool run_wants(const struct run *run, int cell)
 int run_open_store(struct run *run, struct err *err);
 /* --resume: opens the database, finds the campaign that is to go on, refuses what has changed, and fills in what has finished. */
 int run_resume(struct run *run, struct err *err);
+/* What only the host can tell: which programs would run now, and what would delay packets. */
+int run_resume_check(struct run *run, struct err *err);
 /* Events of the campaign: that it goes on, and what of the host has changed. */
 int run_resume_store(const struct run *run, struct err *err);
+/* Facts of the environment: the digests of files that the campaign names, RUN_FILE_FACT "./trace.csv", and, once they have been
+ * looked for, of its programs. In the arena. */
+#define RUN_FILE_FACT "file "
+#define RUN_PROGRAM_FACT "program "
+void run_files(const struct run *run, const struct environment_fact **facts, int *count);
 /* --only, --confirm, --shard, --resume: fills in what is wanted. */
 int run_select(struct run *run, struct err *err);
 /* --confirm: asks the gate about the database, loads the campaign again with another seed, and fills in what was flagged. */

@@ -25,17 +25,38 @@ static int line_length(const char *text)
     return (int)strcspn(text, "\n");
 }
 
+enum { LINE_BYTES_SHOWN = 160, BYTES_BEFORE_DIFFERENCE = 40 };
+
+/* A line, or of a long one what is around its byte `at`. */
+static void say_line(const char *line, int at, struct text *out)
+{
+    const int length = line_length(line);
+    int from = length > LINE_BYTES_SHOWN && at > BYTES_BEFORE_DIFFERENCE ? at - BYTES_BEFORE_DIFFERENCE : 0;
+    int to = length - from > LINE_BYTES_SHOWN ? from + LINE_BYTES_SHOWN : length;
+    while (from > 0 && ((unsigned char)line[from] & 0xc0) == 0x80) /* do not cut a code point in two */
+        from--;
+    while (to < length && ((unsigned char)line[to] & 0xc0) == 0x80)
+        to++;
+    text_printf(out, "'%s%.*s%s'%s", from > 0 ? "..." : "", to - from, line + from, to < length ? "..." : "",
+                line[length] ? "" : " (the end)");
+}
+
 /* The first line in which two texts differ: "line 7 was 'a', and is 'b'". */
 static void say_difference(const char *was, const char *is, struct text *out)
 {
-    int line = 1;
-    while (*was && *is && line_length(was) == line_length(is) && strncmp(was, is, (size_t)line_length(was)) == 0) {
-        const int length = line_length(was);
-        was += length + (was[length] == '\n');
-        is += length + (is[length] == '\n');
+    int line = 1, at = 0;
+    while (was[at] && was[at] == is[at]) {
+        if (was[at++] != '\n')
+            continue;
+        was += at;
+        is += at;
+        at = 0;
         line++;
     }
-    text_printf(out, "line %d was '%.*s', and is '%.*s'", line, line_length(was), was, line_length(is), is);
+    text_printf(out, "line %d was ", line);
+    say_line(was, at, out);
+    text_add(out, ", and is ");
+    say_line(is, at, out);
 }
 
 static const char START_ANEW[] = "run without --resume, or into another database, to begin a new campaign";
@@ -81,7 +102,7 @@ static int check_cells(const struct run *run, const struct stored_campaign *stor
 static const struct environment_fact *fact_named(const struct environment_fact *facts, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
-        if (facts[i].affects_performance && strcmp(facts[i].name, name) == 0)
+        if (strcmp(facts[i].name, name) == 0)
             return &facts[i];
     return NULL;
 }
@@ -93,43 +114,83 @@ static void say_fact(const char *name, const struct environment_fact *was, const
         text_printf(out, "%s%s was '%s', and is '%s'", out->length > 0 ? "; " : "", name, before, now);
 }
 
-/* Facts that affect performance and are not what they were, one after the other; empty: none. */
-static void compare_environments(struct run *run, const struct stored_campaign *stored, struct text *out)
+/* Two revisions are compared by gates, but do not make one campaign. */
+static bool counts(const struct environment_fact *fact)
+{
+    return fact->affects_performance || strcmp(fact->name, "laggard_revision") == 0;
+}
+
+/* Files come one by one, when they have been looked for. */
+static bool is_file(const struct environment_fact *fact)
+{
+    return strncmp(fact->name, RUN_FILE_FACT, strlen(RUN_FILE_FACT)) == 0 ||
+           strncmp(fact->name, RUN_PROGRAM_FACT, strlen(RUN_PROGRAM_FACT)) == 0;
+}
+
+/* Facts that are not what they were, one after the other; empty: none. */
+static void compare_environments(const struct run *run, const struct stored_campaign *stored, struct text *out)
 {
     const struct environment_fact *facts;
     int count;
     environment_collect(run->arena, 0, 0, NULL, &facts, &count);
     for (int i = 0; i < stored->fact_count; i++)
-        say_fact(stored->facts[i].name, &stored->facts[i], fact_named(facts, count, stored->facts[i].name), out);
+        if (counts(&stored->facts[i]) && !is_file(&stored->facts[i]))
+            say_fact(stored->facts[i].name, &stored->facts[i], fact_named(facts, count, stored->facts[i].name), out);
     for (int i = 0; i < count; i++)
-        if (facts[i].affects_performance && !fact_named(stored->facts, stored->fact_count, facts[i].name))
+        if (counts(&facts[i]) && !fact_named(stored->facts, stored->fact_count, facts[i].name))
             say_fact(facts[i].name, NULL, &facts[i], out);
 }
 
-static int check_environment(struct run *run, const struct stored_campaign *stored, struct err *err)
+static void compare_files(const struct run *run, const struct stored_campaign *stored, const char *kind, struct text *out)
 {
-    cleanup(text_free) struct text changes = {0};
-    compare_environments(run, stored, &changes);
-    if (changes.length == 0)
+    const struct environment_fact *facts;
+    int count;
+    run_files(run, &facts, &count);
+    for (int i = 0; i < count; i++) {
+        const struct environment_fact *was = fact_named(stored->facts, stored->fact_count, facts[i].name);
+        if (was && strncmp(facts[i].name, kind, strlen(kind)) == 0)
+            say_fact(facts[i].name, was, &facts[i], out);
+    }
+}
+
+/* 0: nothing has changed, or that is accepted. */
+static int judge_changes(struct run *run, const struct stored_campaign *stored, const struct text *changes, struct err *err)
+{
+    if (changes->length == 0)
         return 0;
     if (!run->options.accept_environment)
         return err_set(err, ERR_USAGE,
                        "--resume: this is not what campaign %" PRId64
                        " of %s ran on: %s; --accept-environment goes on all the same "
                        "(trials before and after may then differ for that alone)",
-                       stored->campaign_id, run->db_path, changes.bytes);
-    run->environment_changes = arena_strdup(run->arena, changes.bytes);
-    log_warning("this is not what campaign %" PRId64 " of %s ran on: %s", stored->campaign_id, run->db_path, changes.bytes);
+                       stored->campaign_id, run->db_path, changes->bytes);
+    run->environment_changes = run->environment_changes
+                                   ? arena_printf(run->arena, "%s; %s", run->environment_changes, changes->bytes)
+                                   : arena_strdup(run->arena, changes->bytes);
+    log_warning("this is not what campaign %" PRId64 " of %s ran on: %s", stored->campaign_id, run->db_path, changes->bytes);
     return 0;
+}
+
+static int check_environment(struct run *run, const struct stored_campaign *stored, struct err *err)
+{
+    cleanup(text_free) struct text changes = {0};
+    compare_environments(run, stored, &changes);
+    compare_files(run, stored, RUN_FILE_FACT, &changes);
+    return judge_changes(run, stored, &changes, err);
 }
 
 /* ---- how far it came ---- */
 
-static bool is_trial(const struct run *run, const struct trial_plan *planned, const struct stored_trial *stored)
+/* The entry of plan.cells that a trial is of; -1: of none. */
+static int cell_of(const struct run *run, const struct stored_trial *stored)
 {
-    const struct cell *cell = &run->plan.cells[planned->cell];
-    return stored->cell == cell->index && stored->block == planned->repeat &&
-           strcmp(stored->arm, cell->arm ? cell->arm->name : "") == 0;
+    const int variants = plan_variants(&run->plan), cells = run->plan.cell_count / variants;
+    for (int v = 0; stored->cell >= 0 && stored->cell < cells && v < variants; v++) {
+        const int c = (int)stored->cell * variants + v;
+        if (strcmp(stored->arm, run->plan.cells[c].arm ? run->plan.cells[c].arm->name : "") == 0)
+            return c;
+    }
+    return -1;
 }
 
 /* Trials by their place in the plan: cell and arm, and repeat. */
@@ -143,20 +204,42 @@ static void take_over_trials(struct run *run, const struct stored_campaign *stor
         place[run->plan.trials[t].cell * repeats + run->plan.trials[t].repeat] = t + 1;
     for (int i = 0; i < stored->trial_count; i++) {
         const struct stored_trial *trial = &stored->trials[i];
-        const int variants = plan_variants(&run->plan);
-        if (trial->cell < 0 || trial->cell >= cells / variants || trial->block < 0 || trial->block >= repeats)
+        const int c = cell_of(run, trial);
+        if (c < 0 || trial->block < 0 || trial->block >= repeats)
             continue;
-        for (int v = 0; v < variants; v++) {
-            const int t = place[(trial->cell * variants + v) * repeats + trial->block] - 1;
-            if (t < 0 || !is_trial(run, &run->plan.trials[t], trial))
-                continue;
-            finished[t] = finished[t] || trial->finished;
-            run->finished_count += trial->finished;
-            if (!trial->finished)
-                run->replaced[t] = trial->trial_id;
-        }
+        const int t = place[c * repeats + trial->block] - 1;
+        finished[t] = finished[t] || trial->finished;
+        run->finished_count += trial->finished;
+        if (!trial->finished)
+            run->replaced[t] = trial->trial_id;
     }
     run->finished_before = finished;
+}
+
+/* An option, or another state of the host, may choose another engine for what is left. */
+static void compare_engines(const struct run *run, struct text *out)
+{
+    for (int i = 0; i < run->resumed->trial_count && out->length == 0; i++) {
+        const struct stored_trial *trial = &run->resumed->trials[i];
+        const int c = cell_of(run, trial);
+        if (!trial->finished || c < 0 || !run_wants(run, c) || run->plan.cells[c].settings.world == WORLD_VIRTUAL)
+            continue;
+        const char *now = engine_names[link_survey_of(&run->survey, c)->engine];
+        if (strcmp(trial->engine, now) != 0)
+            text_printf(out, "the engine of cell %d (%s) was '%s', and is '%s' (--engine)", run->plan.cells[c].index,
+                        cell_title(&run->plan.cells[c]), trial->engine, now);
+    }
+}
+
+int run_resume_check(struct run *run, struct err *err)
+{
+    cleanup(text_free) struct text changes = {0};
+    if (!run->resumed)
+        return 0;
+    compare_files(run, run->resumed, RUN_PROGRAM_FACT, &changes);
+    if (changes.length == 0)
+        compare_engines(run, &changes);
+    return judge_changes(run, run->resumed, &changes, err);
 }
 
 int run_resume(struct run *run, struct err *err)
@@ -185,6 +268,7 @@ int run_resume(struct run *run, struct err *err)
         return result;
     take_over_trials(run, &stored);
     run->resumed_id = stored.campaign_id;
+    run->resumed = arena_copy(run->arena, &stored, sizeof(stored));
     return 0;
 }
 

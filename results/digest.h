@@ -18,6 +18,7 @@ void digest_add_real(struct digest *digest, double value);                 /* it
 void digest_hex(struct digest *digest, char hex[static DIGEST_HEX_BYTES]); /* ends it: start again with digest_new() */
 
 void digest_of_text(const char *text, char hex[static DIGEST_HEX_BYTES]); /* without the NUL: what sha256sum prints of the file */
+int digest_of_file(const char *path, char hex[static DIGEST_HEX_BYTES]);  /* 0, or an errno; what is no regular file: EINVAL */
 enum { DIGEST_BASE64_BYTES = 45 };                                        /* with the NUL */
 void digest_base64_of_text(const char *text, char base64[static DIGEST_BASE64_BYTES]); /* the same, as policies of pages spell it */
 void digest_spell(const uint8_t sha256[static 32], char hex[static DIGEST_HEX_BYTES]);

@@ -72,7 +72,8 @@ static int read_trials(struct sql *sql, struct arena *arena, struct stored_campa
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     if (rows_about(sql,
-                   "SELECT count(*) OVER (), t.trial_id, c.number, t.block, t.arm, t.status = 'finished' FROM trial t JOIN cell c "
+                   "SELECT count(*) OVER (), t.trial_id, c.number, t.block, t.arm, t.status = 'finished', t.engine FROM trial t "
+                   "JOIN cell c "
                    "USING (cell_id) WHERE t.campaign_id = ? ORDER BY t.trial_id",
                    campaign->campaign_id, &rows, err) < 0)
         return -ERR_HOST;
@@ -85,7 +86,8 @@ static int read_trials(struct sql *sql, struct arena *arena, struct stored_campa
                                                                 .cell = sql_integer(rows, 2),
                                                                 .block = sql_integer(rows, 3),
                                                                 .arm = keep(arena, rows, 4),
-                                                                .finished = sql_integer(rows, 5) != 0};
+                                                                .finished = sql_integer(rows, 5) != 0,
+                                                                .engine = keep(arena, rows, 6)};
     }
     campaign->trials = trials;
     return found;
@@ -95,18 +97,18 @@ static int read_facts(struct sql *sql, int64_t environment_id, struct arena *are
                       struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    if (rows_about(
-            sql,
-            "SELECT count(*) OVER (), name, value FROM environment_fact WHERE environment_id = ? AND affects_performance = 1 "
-            "ORDER BY name",
-            environment_id, &rows, err) < 0)
+    if (rows_about(sql,
+                   "SELECT count(*) OVER (), name, value, affects_performance FROM environment_fact WHERE environment_id = ? ORDER "
+                   "BY name",
+                   environment_id, &rows, err) < 0)
         return -ERR_HOST;
     struct environment_fact *facts = NULL;
     int found;
     while ((found = sql_next(rows, err)) > 0) {
         if (!facts)
             facts = arena_new_array(arena, struct environment_fact, (size_t)sql_integer(rows, 0));
-        facts[campaign->fact_count++] = (struct environment_fact){keep(arena, rows, 1), keep(arena, rows, 2), true};
+        facts[campaign->fact_count++] =
+            (struct environment_fact){keep(arena, rows, 1), keep(arena, rows, 2), sql_integer(rows, 3) != 0};
     }
     campaign->facts = facts;
     return found;

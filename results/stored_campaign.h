@@ -18,7 +18,7 @@ struct stored_variant {        /* a cell under one arm, in the order of struct p
 struct stored_trial {
     int64_t trial_id;
     int64_t cell, block; /* the cell's number */
-    const char *arm;
+    const char *arm, *engine;
     bool finished;
 };
 struct stored_campaign {
@@ -29,7 +29,7 @@ struct stored_campaign {
     int variant_count;
     const struct stored_trial *trials;
     int trial_count;
-    const struct environment_fact *facts; /* those that affect performance, by name */
+    const struct environment_fact *facts; /* by name */
     int fact_count;
 };
 

@@ -36,7 +36,8 @@ struct event_request {
     int64_t down_ns, up_ns;    /* flap */
     int times;                 /* flap */
     int64_t pause_ns;          /* pause */
-    const char *trace_path;    /* trace: from where laggard runs */
+    const char *trace_path;    /* trace: from where laggard runs, */
+    const char *trace_written; /* and from where the campaign file is */
     int trace_format;          /* enum trace_format */
     bool repeat;
     const struct link_trace *trace;

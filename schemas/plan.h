@@ -40,9 +40,15 @@ struct trial_plan {
     uint64_t seed;
 };
 
+struct plan_file {              /* that the campaign file names, and whose content decides what runs */
+    const char *path, *written; /* from where laggard runs, and as it stands there */
+    const struct plan_file *next;
+};
+
 struct plan {
     const char *name;
     const char *file_path, *file_text;
+    const struct plan_file *files; /* each once; NULL: none. Shared objects are in the settings */
     uint64_t seed;
     const struct arm *arms; /* NULL: there are none */
     int arm_count;

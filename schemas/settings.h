@@ -95,7 +95,7 @@ struct event_request; /* schemas/events.h */
 #define OUTSIDE_SCHEME "exec"
 /* A shared object with schemes. */
 struct scheme_object {
-    const char *path;   /* as errors and settings name it */
+    const char *path;   /* as the campaign file has it */
     const char *file;   /* absolute */
     const char *sha256; /* hexadecimal, of what was loaded */
 };

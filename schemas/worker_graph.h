@@ -11,7 +11,7 @@ struct worker_edge_place { /* in the file */
     int line, low_column, high_column;
 };
 struct worker_graph {
-    const char *path;
+    const char *path, *written;      /* from where laggard runs, and from where the campaign file is */
     const struct worker_edge *edges; /* ascending by low, then high; each once, none a loop */
     const struct worker_edge_place *places;
     int count;

@@ -63,6 +63,38 @@ refused "another host" "not what campaign 2 of part.db ran on: cpu_model was 'a 
 "$LAGGARD" run long.yaml --db part.db --resume --accept-environment --quiet > out.text 2> err.text
 is "$? $(query part.db "SELECT count(*) FROM trial WHERE campaign_id = 2 AND status = 'finished'; SELECT count(*) FROM event WHERE kind = 'environment' AND text LIKE 'cpu_model was %'" | tr '\n' ' ')" "0 40 1 " "unless it is accepted, which is kept"
 
+printf '%s' "$(cat long.yaml)" > changed/long.yaml
+refused "a last line without an end" "line 8 was 'arms: .*', and is 'arms: .*' \(the end\); run without" changed/long.yaml
+long=$(printf 'x%.0s' $(seq 3000))
+{ cat long.yaml; echo "# $long"; } > changed/long.yaml
+refused "a very long line" "line 9 was '' \(the end\), and is '# x{100,200}\.\.\.'; run without --resume" changed/long.yaml
+
+# ---- files that the campaign names, and what runs ----
+mkdir -p named
+printf 'time,rate\n0s,50mbit\n' > named/link.csv
+cat > named/named.yaml <<'Y'
+name: named
+world: virtual
+topology: {link: {rate: 100mbit, delay: 1ms}}
+workload: {model: synthetic, size: 10KB, rounds: 5}
+compute.time: {distribution: constant, value: 5ms}
+scheme: ps-sync
+workers: 2
+repeats: 2
+events: [{at: 0s, do: trace, link: w0-router, file: link.csv, format: csv}]
+Y
+"$LAGGARD" run named/named.yaml --db named.db --shard 1/2 --quiet > out.text 2> err.text
+is "$?$(cat err.text) $(query named.db "SELECT value, affects_performance FROM environment_fact WHERE name = 'file link.csv'")" \
+    "0 $(sha256sum named/link.csv | cut -d ' ' -f 1) 1" "a file that a campaign names is a fact"
+(cd named && "$LAGGARD" run named.yaml --db ../named.db --resume --quiet > ../out.text 2> ../err.text)
+is "$?$(cat err.text) $(query named.db "SELECT count(*) FROM trial")" "0 2" "--resume from another folder"
+query named.db "UPDATE trial SET status = 'interrupted', fidelity = NULL WHERE trial_id = 2"
+printf 'time,rate\n0s,40mbit\n' > named/link.csv
+"$LAGGARD" run named/named.yaml --db named.db --resume --quiet > out.text 2> err.text
+is "$? $(grep -cE "not what campaign 1 of named.db ran on: file link.csv was '[0-9a-f]{64}', and is '[0-9a-f]{64}'; --accept" err.text)" "2 1" "--resume with another trace"
+"$LAGGARD" run named/named.yaml --db named.db --resume --accept-environment --quiet > out.text 2> err.text
+is "$? $(query named.db "SELECT count(*) FROM event WHERE kind = 'environment' AND text LIKE 'file link.csv was %'")" "0 1" "unless it is accepted"
+
 # ---- shards ----
 for shard in 1 2 3; do
     "$LAGGARD" run long.yaml --db "shard$shard.db" --shard "$shard/3" --quiet > /dev/null
@@ -104,6 +136,35 @@ Y
     is "$? $(wc -l < tries) $(query twice.db "SELECT count(*), status FROM trial; SELECT count(*) FROM event WHERE kind = 'replaced'" | tr '\n' ' ')" "0 3 1 finished 2 " "--resume runs failed trials, too"
     "$LAGGARD" run twice.yaml --resume --quiet > out.text 2> err.text
     is "$?$(cat err.text) $(wc -l < tries)" "0 3" "what is complete needs nothing, in the emulated world either"
+    echo '# another one' >> twice
+    query twice.db "UPDATE trial SET status = 'interrupted', fidelity = NULL"
+    "$LAGGARD" run twice.yaml --resume --quiet > out.text 2> err.text
+    is "$? $(wc -c < out.text) $(grep -c "ran on: program $SCRATCH/twice was '.*', and is '" err.text)" "2 0 1" "--resume with another program"
+    query twice.db "UPDATE trial SET status = 'finished', fidelity = 'faithful'"
+    cat > wire.yaml <<'Y'
+name: wire
+topology: {link: {rate: 100mbit}}
+workload: {model: synthetic, size: 10KB, rounds: 3}
+compute.time: {distribution: constant, value: 1ms}
+scheme: ring
+workers: 2
+repeats: 2
+Y
+    "$LAGGARD" run wire.yaml --shard 1/2 --quiet > out.text 2> err.text
+    is "$?$(cat err.text)" 0 "a share with an engine"
+    engine=$(query wire.db "SELECT engine FROM trial; UPDATE trial SET engine = 'netem'")
+    "$LAGGARD" run wire.yaml --resume --quiet > out.text 2> err.text
+    is "$? $(query wire.db "SELECT count(*) FROM trial")" "2 1" "--resume with another engine"
+    like "$(cat err.text)" "ran on: the engine of cell 0 \(.*\) was 'netem', and is '$engine' \(--engine\); --accept-environment" "and the sentence"
+    query wire.db "UPDATE trial SET engine = '$engine'"
+    "$LAGGARD" run wire.yaml --resume --quiet > out.text 2> err.text
+    is "$?$(cat err.text) $(query wire.db "SELECT count(*) FROM trial")" "0 2" "with the same one it goes on"
+    "$LAGGARD" run wire.yaml --db capture.db --capture all --shard 1/2 --quiet > out.text 2> err.text
+    is "$?$(cat err.text)" 0 "a share with captures"
+    "$LAGGARD" run wire.yaml --db capture.db --resume --quiet > out.text 2> err.text
+    is "$? $(grep -c 'has other settings now' err.text)" "2 1" "--resume without them"
+    "$LAGGARD" run wire.yaml --db capture.db --capture all --resume --quiet > out.text 2> err.text
+    is "$?$(cat err.text) $(query capture.db "SELECT count(*) FROM trial")" "0 2" "the same command line goes on"
     sed 's/^name: long/name: worlds/; s/^repeats: 5/repeats: 1/; s/workers: \[2, 3\]/workers: [2]/; /^arms/d' long.yaml > worlds.yaml
     "$LAGGARD" run worlds.yaml --world both --quiet > out.text 2> err.text
     query worlds.db "UPDATE trial SET status = 'interrupted', fidelity = NULL WHERE world = 'virtual'"
