@@ -59,6 +59,8 @@ static int begin_campaign(struct run *run, int argc, char **argv, struct err *er
         run->campaign_id = run->resumed_id;
         return run->wanted_count > 0 ? run_resume_store(run, err) : 0;
     }
+    if (!run->options.resume && !run->flagged && (result = run_resume_hint(run, err)) < 0)
+        return result;
     const char **texts = arena_new_array(run->arena, const char *, (size_t)run->plan.cell_count);
     for (int c = 0; c < run->plan.cell_count; c++) {
         struct text text = {0};

@@ -70,6 +70,8 @@ static inline bool run_wants(const struct run *run, int cell)
 int run_open_store(struct run *run, struct err *err);
 /* --resume: opens the database, finds the campaign that is to go on, refuses what has changed, and fills in what has finished. */
 int run_resume(struct run *run, struct err *err);
+/* A new campaign begins beside one of the same file that did not come to its end: says so. */
+int run_resume_hint(const struct run *run, struct err *err);
 /* What only the host can tell: which programs would run now, and what would delay packets. */
 int run_resume_check(struct run *run, struct err *err);
 /* Events of the campaign: that it goes on, and what of the host has changed. */

@@ -272,6 +272,25 @@ int run_resume(struct run *run, struct err *err)
     return 0;
 }
 
+int run_resume_hint(const struct run *run, struct err *err)
+{
+    struct stored_campaign stored = {0};
+    char seed[24];
+    int finished = 0;
+    int result = stored_campaign_read(run->store, run->plan.name, run->arena, &stored, err);
+    if (result < 0 || stored.campaign_id == 0)
+        return result;
+    snprintf(seed, sizeof(seed), "%" PRIu64, run->plan.seed);
+    for (int i = 0; i < stored.trial_count; i++)
+        finished += stored.trials[i].finished;
+    if (finished < stored.planned_trial_count && strcmp(stored.file_text, run->plan.file_text) == 0 &&
+        strcmp(stored.seed, seed) == 0)
+        log_warning("campaign %" PRId64 " of %s is of this file, too, and %d of its %" PRId64 " trials finished; this begins "
+                    "another one, --resume would go on with that one",
+                    stored.campaign_id, run->db_path, finished, stored.planned_trial_count);
+    return 0;
+}
+
 int run_resume_store(const struct run *run, struct err *err)
 {
     cleanup(text_free) struct text text = {0};

@@ -95,6 +95,18 @@ is "$? $(grep -cE "not what campaign 1 of named.db ran on: file link.csv was '[0
 "$LAGGARD" run named/named.yaml --db named.db --resume --accept-environment --quiet > out.text 2> err.text
 is "$? $(query named.db "SELECT count(*) FROM event WHERE kind = 'environment' AND text LIKE 'file link.csv was %'")" "0 1" "unless it is accepted"
 
+# ---- a second campaign beside one that did not end ----
+"$LAGGARD" run long.yaml --db beside.db --shard 1/2 --quiet > out.text 2> err.text
+is "$?$(cat err.text)" 0 "a share"
+"$LAGGARD" run long.yaml --db beside.db --quiet > out.text 2> err.text
+is "$? $(cat err.text)" "0 laggard: warning: campaign 1 of beside.db is of this file, too, and 24 of its 40 trials finished; this begins another one, --resume would go on with that one" \
+    "a new campaign beside one that --resume would go on with"
+"$LAGGARD" run long.yaml --db beside.db --quiet > out.text 2> err.text
+is "$?$(cat err.text)" 0 "not beside one that came to its end"
+"$LAGGARD" run long.yaml --db beside.db --shard 1/2 --seed 9 --quiet > out.text 2> err.text
+"$LAGGARD" run long.yaml --db beside.db --shard 1/2 --quiet > out.text 2> err.text
+is "$?$(cat err.text)" 0 "nor beside one that it would refuse"
+
 # ---- shards ----
 for shard in 1 2 3; do
     "$LAGGARD" run long.yaml --db "shard$shard.db" --shard "$shard/3" --quiet > /dev/null
