@@ -245,11 +245,9 @@ int run_resume_check(struct run *run, struct err *err)
 int run_resume(struct run *run, struct err *err)
 {
     struct stored_campaign stored = {0};
-    int result = 0;
-    if (access(run->db_path, F_OK) == 0) {
-        result = store_check(run->db_path, err);
-        if (result == 0)
-            result = run_open_store(run, err);
+    int result = store_check(run->db_path, err);
+    if (result == 0 && access(run->db_path, F_OK) == 0) {
+        result = run_open_store(run, err);
         if (result == 0)
             result = stored_campaign_read(run->store, run->plan.name, run->arena, &stored, err);
     }

@@ -38,6 +38,9 @@ is "$(cat again.text)" "$(cat out.text)" "and is shown once more"
 "$LAGGARD" run long.yaml --db none.db --resume --quiet > out.text 2> err.text
 is "$? $(trials none.db | wc -l)" "0 40" "without a database it is the beginning"
 like "$(cat err.text)" "none.db holds no campaign 'long' to go on with: this begins one" "and says so"
+"$LAGGARD" run long.yaml --db nowhere/none.db --resume --quiet > out.text 2> err.text
+is "$? $(cat err.text)" "3 laggard: error: cannot create the database 'nowhere/none.db': the folder 'nowhere' does not exist; create it with: mkdir -p 'nowhere'" \
+    "but not where it cannot begin"
 
 # ---- what has changed ----
 "$LAGGARD" run long.yaml --db part.db --only 2 --quiet > /dev/null # another campaign: the last one counts
