@@ -100,14 +100,13 @@ static int read_cpu_limits(const struct reader *reader, const struct campaign_fi
                            const char *key, struct settings *settings)
 {
     (void)field;
-    if (value->shape != YAML_SHAPE_LIST)
-        return campaign_fail(reader, value, key, "a list is needed: %s", example);
-    if (value->count > ENTRIES_MAX)
-        return campaign_fail(reader, value, key, "found a list of %d, allowed are %d", value->count, ENTRIES_MAX);
+    int status = campaign_need_list(reader, value, key, example, ENTRIES_MAX);
+    if (status < 0)
+        return status;
     struct cpu_limit_setting *limits = arena_new_array(reader->arena, struct cpu_limit_setting, (size_t)value->count);
     int count = 0;
     for (const struct yaml_value *child = value->first; child; child = child->next, count++) {
-        int status = read_entry(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &limits[count]);
+        status = read_entry(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &limits[count]);
         if (status < 0)
             return status;
     }

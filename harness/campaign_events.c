@@ -126,12 +126,12 @@ static int read_events(const struct reader *reader, const struct campaign_field 
                        const char *key, struct settings *settings)
 {
     (void)field;
-    if (value->shape != YAML_SHAPE_LIST)
-        return campaign_fail(reader, value, key, "a list is needed: [%s]", kind_rows[EVENT_SET].example);
-    if (value->count > EVENTS_MAX)
-        return campaign_fail(reader, value, key, "found a list of %d, allowed are %d", value->count, EVENTS_MAX);
+    int status =
+        campaign_need_list(reader, value, key, arena_printf(reader->arena, "[%s]", kind_rows[EVENT_SET].example), EVENTS_MAX);
+    if (status < 0)
+        return status;
     struct event_request *events = arena_new_array(reader->arena, struct event_request, (size_t)value->count + 1);
-    int count = 0, status = 0;
+    int count = 0;
     for (const struct yaml_value *child = value->first; child && status == 0; child = child->next, count++)
         status = read_event(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &events[count]);
     if (status < 0)

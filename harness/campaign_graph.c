@@ -24,19 +24,10 @@ static int read_name(const struct reader *reader, const struct yaml_value *value
     return 0;
 }
 
-static int need_list(const struct reader *reader, const struct yaml_value *value, const char *key, const char *example)
-{
-    if (value->shape != YAML_SHAPE_LIST)
-        return campaign_fail(reader, value, key, "a list is needed: %s", example);
-    if (value->count > ENTRIES_MAX)
-        return campaign_fail(reader, value, key, "found a list of %d, allowed are %d", value->count, ENTRIES_MAX);
-    return 0;
-}
-
 static int read_names(const struct reader *reader, const struct campaign_field *field, const struct yaml_value *value,
                       const char *key, struct settings *settings)
 {
-    int status = need_list(reader, value, key, "[a, b]");
+    int status = campaign_need_list(reader, value, key, "[a, b]", ENTRIES_MAX);
     if (status < 0)
         return status;
     const char **names = arena_new_array(reader->arena, const char *, (size_t)value->count);
@@ -102,7 +93,7 @@ static int read_links(const struct reader *reader, const struct campaign_field *
                       const char *key, struct settings *settings)
 {
     (void)field;
-    int status = need_list(reader, value, key, link_example), count = 0;
+    int status = campaign_need_list(reader, value, key, link_example, ENTRIES_MAX), count = 0;
     if (status < 0)
         return status;
     struct graph_link *links = arena_new_array(reader->arena, struct graph_link, (size_t)value->count);

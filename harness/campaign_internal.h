@@ -36,6 +36,8 @@ int campaign_fail_key(const struct reader *reader, const struct yaml_value *at, 
 const char *campaign_suggest(struct arena *arena, const char *word, const char *const *candidates, size_t count);
 /* Refuses lists, mappings and nulls where one value is needed. */
 int campaign_need_scalar(const struct reader *reader, const struct yaml_value *value, const char *key);
+/* Refuses everything but a list, and one of more than `most` entries; `example` as a campaign file would write it. */
+int campaign_need_list(const struct reader *reader, const struct yaml_value *value, const char *key, const char *example, int most);
 /* A node, a link or an index, in the arena; whether a network has it is another question. */
 int campaign_read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name);
 /* The path of a file, in the arena: from where the campaign file is. *written: as it stands there, which is what settings say,

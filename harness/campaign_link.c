@@ -291,14 +291,13 @@ static int read_overrides(const struct reader *reader, const struct campaign_fie
                           const char *key, struct settings *settings)
 {
     (void)field;
-    if (value->shape != YAML_SHAPE_LIST)
-        return campaign_fail(reader, value, key, "a list is needed: [{node: w1, rate: 10mbit}]");
-    if (value->count > OVERRIDES_MAX)
-        return campaign_fail(reader, value, key, "found a list of %d, allowed are %d", value->count, OVERRIDES_MAX);
+    int status = campaign_need_list(reader, value, key, "[{node: w1, rate: 10mbit}]", OVERRIDES_MAX);
+    if (status < 0)
+        return status;
     struct link_override *overrides = arena_new_array(reader->arena, struct link_override, (size_t)value->count);
     int count = 0;
     for (const struct yaml_value *child = value->first; child; child = child->next, count++) {
-        int status = read_override(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &overrides[count]);
+        status = read_override(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &overrides[count]);
         if (status < 0)
             return status;
     }

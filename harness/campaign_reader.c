@@ -70,6 +70,15 @@ int campaign_need_scalar(const struct reader *reader, const struct yaml_value *v
     return 0;
 }
 
+int campaign_need_list(const struct reader *reader, const struct yaml_value *value, const char *key, const char *example, int most)
+{
+    if (value->shape != YAML_SHAPE_LIST)
+        return campaign_fail(reader, value, key, "a list is needed: %s", example);
+    if (value->count > most)
+        return campaign_fail(reader, value, key, "found a list of %d, allowed are %d", value->count, most);
+    return 0;
+}
+
 int campaign_read_name(const struct reader *reader, const struct yaml_value *value, const char *key, const char **name)
 {
     int status = campaign_need_scalar(reader, value, key);

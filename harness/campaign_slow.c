@@ -65,15 +65,14 @@ static int read_slow(const struct reader *reader, const struct campaign_field *f
                      const char *key, struct settings *settings)
 {
     (void)field;
-    if (value->shape != YAML_SHAPE_LIST)
-        return campaign_fail(reader, value, key, "a list is needed: [{workers: [1], factor: 4}]");
-    if (value->count > WORKERS_MAX)
-        return campaign_fail(reader, value, key, "found a list of %d, allowed are %d", value->count, WORKERS_MAX);
+    int status = campaign_need_list(reader, value, key, "[{workers: [1], factor: 4}]", WORKERS_MAX);
+    if (status < 0)
+        return status;
     struct slow_workers *slow = arena_new_array(reader->arena, struct slow_workers, (size_t)value->count);
     struct slowed slowed = {0};
     int count = 0;
     for (const struct yaml_value *child = value->first; child; child = child->next, count++) {
-        int status = read_entry(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &slowed, &slow[count]);
+        status = read_entry(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &slowed, &slow[count]);
         if (status < 0)
             return status;
     }

@@ -134,14 +134,13 @@ static int read_traffic(const struct reader *reader, const struct campaign_field
                         const char *key, struct settings *settings)
 {
     (void)field;
-    if (value->shape != YAML_SHAPE_LIST)
-        return campaign_fail(reader, value, key, "a list is needed: %s", example);
-    if (value->count > TRAFFIC_FLOWS_MOST)
-        return campaign_fail(reader, value, key, "found a list of %d flows, allowed are %d", value->count, TRAFFIC_FLOWS_MOST);
+    int status = campaign_need_list(reader, value, key, example, TRAFFIC_FLOWS_MOST);
+    if (status < 0)
+        return status;
     struct traffic_setting *flows = arena_new_array(reader->arena, struct traffic_setting, (size_t)value->count);
     int count = 0;
     for (const struct yaml_value *child = value->first; child; child = child->next, count++) {
-        int status = read_flow(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &flows[count]);
+        status = read_flow(reader, child, arena_printf(reader->arena, "%s.%d", key, count), &flows[count]);
         if (status < 0)
             return status;
     }
