@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "tests/unit/memory_world.h"
 #include "tests/unit/scheme_rig.h"
+#include "tests/unit/subsets.h"
 
 #include <cmocka.h>
 
@@ -45,19 +46,6 @@ static void test_solver(void **state)
         for (int i = 0; i < size; i++)
             assert_true(fabs(b[i] - x[i]) < 1e-10);
     }
-}
-
-static bool next_set(int *set, int n, int s)
-{
-    int place = s - 1;
-    while (place >= 0 && set[place] == n - s + place)
-        place--;
-    if (place < 0)
-        return false;
-    set[place]++;
-    for (int i = place + 1; i < s; i++)
-        set[i] = set[i - 1] + 1;
-    return true;
 }
 
 /* What workers would send, in float32, decoded for one set of stragglers: the largest error, in units of what the amplification
@@ -115,7 +103,7 @@ static void test_every_set_of_stragglers(void **state)
             double error = error_of(&code, gradients, present);
             if (!(error <= 1))
                 fail_msg("n %d, s %d, without %d ...: error %g of what is allowed", n, s, set[0], error);
-        } while (next_set(set, n, s));
+        } while (next_subset(set, s, n));
     }
 }
 

@@ -11,6 +11,7 @@
 #include "agents/model.h"
 #include "agents/schemes/polydot_code.h"
 #include "base/rng.h"
+#include "tests/unit/subsets.h"
 
 #include <cmocka.h>
 
@@ -70,20 +71,6 @@ static double decode(const struct case_ *c, const int *chosen, double *amplifica
         *amplification = fmax(*amplification, sum);
     }
     return worst / c->largest;
-}
-
-/* The next K of N in lexicographic order; false: that was the last. */
-static bool next_subset(int *chosen, int count, int workers)
-{
-    int i = count - 1;
-    while (i >= 0 && chosen[i] == workers - count + i)
-        i--;
-    if (i < 0)
-        return false;
-    chosen[i]++;
-    for (int k = i + 1; k < count; k++)
-        chosen[k] = chosen[k - 1] + 1;
-    return true;
 }
 
 static void random_subset(struct rng *rng, int *chosen, int count, int workers)
