@@ -11,14 +11,10 @@
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
 
+#include "tests/unit/near.h"
+
 static const double ms = NS_PER_MS, us = NS_PER_US;
 static const double head = NS_PER_S / 1024.0; /* by which one copy of the model is ahead of the next */
-
-static void assert_near(double found, double expected, double relative)
-{
-    if (!(fabs(found - expected) <= relative * fmax(fabs(expected), 1)))
-        fail_msg("found %.9g, expected %.9g", found, expected);
-}
 
 /* A star of equal links: rate in bytes a second, one-way latency of a path. */
 struct star {

@@ -9,11 +9,7 @@
 
 #include <cmocka.h> /* after node.h: its macro fail() hides the member */
 
-static void assert_near(double found, double expected, double relative)
-{
-    if (!(fabs(found - expected) <= relative * fmax(fabs(expected), 1)))
-        fail_msg("found %.9g, expected %.9g", found, expected);
-}
+#include "tests/unit/near.h"
 
 /* Brute force: every segment is an object that waits in queues; the clock goes from event to event. */
 struct segment_at {
