@@ -23,12 +23,14 @@ double compute_time_fitting_mean(const struct distribution *distribution, double
     for (int64_t j = 1; j <= exact; j++)
         mean += 1 - row->above(distribution, available_ns / (double)j);
     const double growth = exp2(1.0 / BLOCKS_AN_OCTAVE), end = (double)most + 0.5;
-    for (double from = (double)exact + 0.5, to; from < end; from = to) {
-        to = fmin(from * growth, end);
+    double from = (double)exact + 0.5;
+    while (from < end) {
+        const double to = fmin(from * growth, end);
         const double fits = 1 - row->above(distribution, available_ns / from),
                      middle = 1 - row->above(distribution, available_ns / (0.5 * (from + to))),
                      last = 1 - row->above(distribution, available_ns / to);
         mean += (to - from) * (fits + 4 * middle + last) / 6;
+        from = to;
     }
     return mean;
 }

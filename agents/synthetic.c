@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { PATTERN = 61, WEIGHTS = 5, STEPS = 97, SAMPLES = 128 };
+enum { PATTERN = 61, PATTERN_MOST = PATTERN / 2, WEIGHTS = 5, STEPS = 97, SAMPLES = 128 };
 static const double tolerance = 1e-4;
 static const double roundings = 0x1p-22; /* of a product, a few additions, and what is sent */
 
@@ -19,7 +19,7 @@ static int weight(size_t element)
 
 double synthetic_mean(uint64_t step, size_t element)
 {
-    const int value = (int)(element % PATTERN) - PATTERN / 2 + step_part(step, element);
+    const int value = (int)(element % PATTERN) - PATTERN_MOST + step_part(step, element);
     return value;
 }
 
@@ -120,7 +120,7 @@ static void compare(struct comparison *comparison, size_t element)
     double expected = synthetic_mean(check->step, element) + comparison->shift * weight(element) / check->contributors;
     double allowed = tolerance * fmax(1, fabs(expected));
     if (check->amplification > 1)
-        allowed = fmax(allowed, check->amplification * roundings * (PATTERN / 2 + STEPS + (check->workers - 1) * WEIGHTS));
+        allowed = fmax(allowed, check->amplification * roundings * (PATTERN_MOST + STEPS + (check->workers - 1) * WEIGHTS));
     if (!(fabs(found - expected) <= allowed + comparison->slack))
         fail(comparison, element, expected);
 }
@@ -128,7 +128,7 @@ static void compare(struct comparison *comparison, size_t element)
 /* Whole numbers below 2^24 are exact; from there on each addition may be off by half a unit in the last place. */
 static double rounding_slack(const struct synthetic_check *check)
 {
-    const double most = PATTERN / 2 + STEPS + (double)WEIGHTS * (check->workers - 1), exact = 0x1p24;
+    const double most = PATTERN_MOST + STEPS + (double)WEIGHTS * (check->workers - 1), exact = 0x1p24;
     return most * check->contributors > exact ? check->rounded * most / exact : 0;
 }
 

@@ -98,6 +98,7 @@ static int grow_fan(struct colouring *c, int u, int v, bool *common)
     c->fan_length = 1;
     memset(c->in_fan, 0, (size_t)c->workers * sizeof(*c->in_fan));
     c->in_fan[v] = true;
+    *common = false;
     for (;;) {
         const int last = c->fan[c->fan_length - 1];
         int next = NONE;

@@ -247,9 +247,9 @@ int matching_plan_make(const struct graph *graph, double budget, struct arena *a
     uint32_t *rounded = arena_new_array(arena, uint32_t, (size_t)count + 1);
     for (int i = 0; i < count; i++)
         p[i] = budget;
-    const bool small = graph->workers <= MATCHING_PLAN_WORKERS_MOST;
+    const bool chosen = graph->workers <= MATCHING_PLAN_WORKERS_MOST && budget < 1 && count > 1;
     struct problem problem = {0};
-    if (small && budget < 1 && count > 1) {
+    if (chosen) {
         problem = problem_of(&plan->matchings, scratch);
         int result = optimise(&problem, budget, p, scratch, err);
         if (result < 0)
@@ -262,5 +262,5 @@ int matching_plan_make(const struct graph *graph, double budget, struct arena *a
         equal = equal && rounded[i] == rounded[0];
     }
     plan->probabilities = rounded;
-    return equal ? equal_alpha(graph, p[0], &plan->alpha, err) : search_alpha(&problem, p, &plan->alpha, err);
+    return chosen && !equal ? search_alpha(&problem, p, &plan->alpha, err) : equal_alpha(graph, p[0], &plan->alpha, err);
 }

@@ -25,8 +25,8 @@ static struct spectrum of_ring(int size)
 {
     if (size < 3)
         return (struct spectrum){.second = size == 2 ? 2 : 0, .largest = size == 2 ? 2 : 0};
-    const double first = detmath_sin_turns(1.0 / (2.0 * size));
-    const double last = detmath_sin_turns((double)(size / 2) / (2.0 * size));
+    const int half = size / 2;
+    const double first = detmath_sin_turns(1.0 / (2.0 * size)), last = detmath_sin_turns(half / (2.0 * size));
     return (struct spectrum){.second = 4 * first * first, .largest = 4 * last * last};
 }
 

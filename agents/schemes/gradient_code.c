@@ -236,7 +236,7 @@ static void sample_set(struct rng *rng, int n, int s, int *set)
 static double worst_amplification(const struct gradient_code *code, double bound, bool *present, double *coefficients)
 {
     const int n = code->workers, s = code->stragglers;
-    int set[GRADIENT_CODE_STRAGGLERS_MAX];
+    int set[GRADIENT_CODE_STRAGGLERS_MAX] = {0};
     double worst = 0;
     if (few_sets(n, s)) {
         for (int i = 0; i < s; i++)

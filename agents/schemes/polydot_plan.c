@@ -25,6 +25,7 @@ enum { SIMULATION_SEED = 2020, SIMULATED_DRAWS = 40000, SIMULATED_PRODUCTS_MIN =
 /* Of float32's seven digits two are left in the worst case. */
 static const double AMPLIFICATION_MAX = 1e5;
 static const size_t MESSAGE_BYTES_MAX = (size_t)64 << 20; /* what every world takes */
+enum { INNER_BLOCKS_MAX = (POLYDOT_THRESHOLD_MAX + 1) / 2 };
 
 const struct param polydot_params[POLYDOT_PARAMS] = {
     [POLYDOT_M] = {.name = "m",
@@ -42,7 +43,7 @@ const struct param polydot_params[POLYDOT_PARAMS] = {
     [POLYDOT_P] = {.name = "p",
                    .unit = PARAM_COUNT,
                    .minimum = 1,
-                   .maximum = (POLYDOT_THRESHOLD_MAX + 1) / 2,
+                   .maximum = INNER_BLOCKS_MAX,
                    .standard = 1,
                    .help = "blocks that both factors' inner dimension is cut into"},
 };
@@ -161,7 +162,7 @@ static double shared_end_ns(const double *ready, int count, double whole_ns, int
     int begun = 0, ended = 0;
     if (whole_ns <= 0)
         return ready[k - 1];
-    due = malloc((size_t)count * sizeof(*due));
+    due = calloc((size_t)count, sizeof(*due));
     if (!due)
         abort();
     while (ended < k) {

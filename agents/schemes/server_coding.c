@@ -205,7 +205,7 @@ static void prepare_worker(struct node *node, struct server_coding *coding)
     double weight;
     coding->weights = node_alloc(node, (size_t)coding->load * sizeof(*coding->weights));
     for (int i = 0; i < coding->load; i++) {
-        copy_prepared(node->setup, &weight, (size_t)(node->index * coding->load + i), 1);
+        copy_prepared(node->setup, &weight, (size_t)node->index * (size_t)coding->load + (size_t)i, 1);
         coding->weights[i] = (float)weight;
     }
 }
