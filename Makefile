@@ -206,17 +206,21 @@ bench-simgrid: ## the virtual world beside SimGrid, the same network and message
 	$(Q)LAGGARD_BUILD=$(B) tests/bench/simgrid
 
 .PHONY: asan ubsan tsan coverage fuzz
-asan: | deps ## the unit tests and fuzz targets under the address sanitizer
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan programs test-programs
-	$(Q)ASAN_OPTIONS=detect_stack_use_after_return=1:$$ASAN_OPTIONS LAGGARD_BUILD=build/asan tests/run-check unit fuzz
+# What they run: tiers of tests/run-check or single tests, as in SANITIZED="netns e2e/faults" make tsan. More than the default takes hours.
+asan ubsan: SANITIZED ?= unit fuzz
+tsan: SANITIZED ?= $(addprefix unit/test_,compute_thread emulated emulated_compute emulated_sizes)
+# Single unit tests need no more than themselves.
+sanitized_goals = $(if $(filter-out unit/%,$(SANITIZED)),programs test-programs,$(patsubst unit/%,build/$(1)/tests/unit/%,$(SANITIZED)))
+asan: | deps ## the unit tests and fuzz targets, or SANITIZED (unit fuzz netns e2e), under the address sanitizer
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan $(call sanitized_goals,asan)
+	$(Q)ASAN_OPTIONS=detect_stack_use_after_return=1:$$ASAN_OPTIONS LAGGARD_BUILD=build/asan tests/run-check $(SANITIZED)
 ubsan: | deps ## the same under the undefined behaviour sanitizer
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=ubsan programs test-programs
-	$(Q)LAGGARD_BUILD=build/ubsan tests/run-check unit fuzz
-# The compute thread and its world. setarch: the sanitizer refuses layouts of memory that newer kernels choose at random.
-THREADED := test_compute_thread test_emulated test_emulated_compute test_emulated_sizes
-tsan: | deps ## the unit tests of the compute thread and the emulated world under the thread sanitizer
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=tsan $(addprefix build/tsan/tests/unit/,$(THREADED))
-	$(Q)CMOCKA_MESSAGE_OUTPUT=TAP prove -e 'setarch -R' $(addprefix build/tsan/tests/unit/,$(THREADED))
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=ubsan $(call sanitized_goals,ubsan)
+	$(Q)LAGGARD_BUILD=build/ubsan tests/run-check $(SANITIZED)
+# setarch: the sanitizer refuses layouts of memory that newer kernels choose at random.
+tsan: | deps ## the unit tests of the compute thread and the emulated world, or SANITIZED, under the thread sanitizer
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=tsan $(call sanitized_goals,tsan)
+	$(Q)LAGGARD_BUILD=build/tsan setarch -R tests/run-check $(SANITIZED)
 ifdef FUZZ_SEEDED
 fuzz: | deps # the fuzz targets by their own driver, under both sanitizers, until each has been given FUZZ_SEEDED inputs
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=seeded fuzz-programs

@@ -128,6 +128,8 @@ static const int instrumented_calls[] = {
     SCMP_SYS(set_robust_list),
     SCMP_SYS(newfstatat),
     SCMP_SYS(setrlimit),
+    SCMP_SYS(nanosleep), /* the thread sanitizer's own thread, all the time */
+    SCMP_SYS(gettimeofday),
 };
 
 /* In a rule in place of the process's own number, which a fork that loads the filter puts there. No pid is that large. */
@@ -160,14 +162,15 @@ static const struct call_rule {
     {SCMP_SYS(mprotect), true, 1, {{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0}}},
 };
 
-/* Present only in programs built with -fsanitize=address, -fsanitize=undefined or --coverage. */
+/* Present only in programs built with -fsanitize=address, -fsanitize=undefined, -fsanitize=thread or --coverage. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __ubsan_handle_type_mismatch_v1(void *, void *) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
 extern void __gcov_init(void) __attribute__((weak));
 
 bool sandbox_instrumented(void)
 {
-    return __asan_init || __ubsan_handle_type_mismatch_v1 || __gcov_init;
+    return __asan_init || __ubsan_handle_type_mismatch_v1 || __tsan_init || __gcov_init;
 }
 
 static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
