@@ -138,7 +138,10 @@ static int measure_once(struct survey_entry *entry, const struct measure_effort 
     entry->load = host_load_between(&before, &after);
     entry->readback = arena_copy(arena, fabric_readback(fabric), sizeof(struct link_readback) * (size_t)entry->topology.link_count);
     struct err changed;
-    if (fabric_read_back_again(fabric, &changed) < 0)
+    result = fabric_read_back_again(fabric, &changed);
+    if (result == -ERR_TRIAL) /* it has died, which is nobody's change */
+        return err_set(err, ERR_TRIAL, "measuring the links: %s", changed.text);
+    if (result < 0)
         entry->changed = arena_strdup(arena, changed.text);
     entry->checks = checks;
     return 0;

@@ -191,7 +191,7 @@ int fabric_next_exit(struct fabric *fabric, int *program, struct process_exit *h
     while (length < 0 && errno == EINTR);
     bool nothing = length < 0 && errno == EAGAIN;
     if (!nothing && length != (ssize_t)sizeof(event))
-        return fabric_channel_gone(err);
+        return fabric_channel_gone(fabric, err);
     if (!nothing && event.program < 0)
         note_end(fabric, &event);
     if (fabric->broken.kind != ERR_NONE && (nothing || event.program < 0))

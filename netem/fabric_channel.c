@@ -8,10 +8,18 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/process.h"
 
-int fabric_channel_gone(struct err *err)
+/* Its sockets close a little before the kernel can say how it ended: that waits until all inside have ended, too. */
+enum { END_PATIENCE_MS = 5000 };
+
+int fabric_channel_gone(const struct fabric *fabric, struct err *err)
 {
-    return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly");
+    struct process_exit how;
+    char text[64] = "no reason is known";
+    if (process_ended(fabric->warden, END_PATIENCE_MS, &how))
+        process_describe(text, sizeof(text), &how);
+    return err_set(err, ERR_TRIAL, "the process that holds the network (the warden) has ended unexpectedly (%s)", text);
 }
 
 /* Building knows its own bounds a link; this stands far above them. */
@@ -30,7 +38,7 @@ static int await_answer(const struct fabric *fabric, int timeout_ms, int interru
         return err_set(err, ERR_TRIAL,
                        "the process that holds the network (the warden) did not answer within %d s: was it stopped?",
                        timeout_ms / 1000);
-    return ready < 0 ? fabric_channel_gone(err) : 0;
+    return ready < 0 ? fabric_channel_gone(fabric, err) : 0;
 }
 
 /* The next answer; *pid is the sender named in it. */
@@ -52,7 +60,7 @@ static int receive_answer(const struct fabric *fabric, int timeout_ms, int inter
         length = recvmsg(fabric->request_fd, &message, MSG_CMSG_CLOEXEC);
     while (length < 0 && errno == EINTR);
     if (length != (ssize_t)sizeof(*answer))
-        return fabric_channel_gone(err);
+        return fabric_channel_gone(fabric, err);
     *pid = 0;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
@@ -69,7 +77,7 @@ int fabric_channel_ask_within(struct fabric *fabric, const struct warden_request
     struct warden_answer answer;
     pid_t pid;
     if (send(fabric->request_fd, asked, sizeof(*asked), MSG_NOSIGNAL) != (ssize_t)sizeof(*asked))
-        return fabric_channel_gone(err);
+        return fabric_channel_gone(fabric, err);
     int code = receive_answer(fabric, timeout_ms, interrupt_fd, &answer, &pid, err);
     if (code < 0)
         return code;

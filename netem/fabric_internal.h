@@ -26,7 +26,7 @@ int fabric_channel_ask_within(struct fabric *fabric, const struct warden_request
                               struct err *err);
 /* Until the network stands: pids of programs on the way. */
 int fabric_channel_await_built(struct fabric *fabric, struct err *err);
-/* The sentence for a warden that is no more. */
-int fabric_channel_gone(struct err *err);
+/* The sentence for a warden that is no more, with how it ended. Waits a few seconds at most for the kernel to say so. */
+int fabric_channel_gone(const struct fabric *fabric, struct err *err);
 
 #endif

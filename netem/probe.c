@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "netem/fabric.h"
 #include "netem/impairment.h"
@@ -74,6 +76,7 @@ static void try_kinds(struct netlink *netlink, int own_namespace, struct finding
 static _Noreturn void run_scratch(const struct namespaces_owner *owner, struct findings *found)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "laggard-probe");
     if (namespaces_settle(owner, &found->settle_err) < 0)
         _exit(0);
     found->settled = true;
@@ -131,18 +134,40 @@ static void explain(const struct fabric_host *host, const struct findings *found
             missing->length > 0 ? " " : "", found->tun_err.text);
 }
 
+/* A scratch process that is killed half way has found nothing out about this host: ERR_TRIAL. */
+static int find_out(struct findings *found, struct namespaces_owner *owner, struct err *err)
+{
+    pid_t pid;
+    int status = 0;
+    cleanup(close_fd) int pidfd = -1;
+    *found = (struct findings){.settled = false};
+    if (namespaces_fork(owner, &pid, &pidfd, &found->settle_err) < 0)
+        return 0;
+    if (pid == 0)
+        run_scratch(owner, found);
+    await(pid, &status);
+    if (!WIFSIGNALED(status))
+        return 0;
+    char text[64];
+    return err_set(err, ERR_TRIAL, "the process that tries what this host can do has ended (%s)",
+                   process_describe(text, sizeof(text), &(struct process_exit){.status = WTERMSIG(status)}));
+}
+
 int fabric_probe(struct fabric_host *host, struct err *err)
 {
     struct findings *found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED)
         return err_set_errno(err, ERR_HOST, errno, "cannot probe this host: no shared memory");
     struct namespaces_owner owner;
-    pid_t pid;
-    cleanup(close_fd) int pidfd = -1;
-    if (namespaces_fork(&owner, &pid, &pidfd, &found->settle_err) == 0) {
-        if (pid == 0)
-            run_scratch(&owner, found);
-        await(pid, NULL);
+    struct err killed;
+    int code = find_out(found, &owner, &killed);
+    if (code < 0) {
+        log_warning("%s; trying once more", killed.text);
+        code = find_out(found, &owner, &killed);
+    }
+    if (code < 0) {
+        munmap(found, sizeof(*found));
+        return err_set(err, ERR_HOST, "%s", killed.text);
     }
     struct fabric_host probed = {
         .root = found->settled && owner.uid == 0 && !owner.user_namespace,

@@ -17,11 +17,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "netem/measure.h"
 
 enum {
     RELAY_START_PATIENCE_MS = 10000,
+    RELAY_END_PATIENCE_MS = 100, /* between the closing of its socket and its end */
 };
 
 void warden_send_answer(const struct warden *warden, enum warden_operation operation, int code, int program, pid_t pid)
@@ -180,6 +182,16 @@ static int await_relay(struct warden *warden, struct err *err)
         return err_set(err, ERR_HOST, "the relay ended at its start: %s", why->kind ? why->text : "it gave no reason");
     }
     return 0;
+}
+
+/* Devices of a relay that is no more never come up: its end says more than what was found missing. */
+static int blame_relay(const struct warden *warden, int code, struct err *err)
+{
+    struct process_exit how;
+    char text[64];
+    if (code == 0 || warden->relay == 0 || !process_ended(warden->relay, RELAY_END_PATIENCE_MS, &how) || how.exited)
+        return code;
+    return err_set(err, ERR_TRIAL, "the relay has ended (%s)", process_describe(text, sizeof(text), &how));
 }
 
 static int build(struct warden *warden, struct err *err)
@@ -361,7 +373,7 @@ _Noreturn void warden_run(const struct warden_setup *setup)
                              .signal_fd = -1,
                              .null_fd = -1,
                              .enter_fd = -1};
-    int code = build(&warden, &setup->shared->err);
+    int code = blame_relay(&warden, build(&warden, &setup->shared->err), &setup->shared->err);
     warden_send_answer(&warden, WARDEN_BUILT, code, 0, 0);
     if (code < 0)
         _exit(1);

@@ -19,9 +19,12 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/process.h"
 #include "netem/namespaces.h"
 #include "netem/outside_environment.h"
 #include "netem/place_init.h"
+
+enum { INIT_END_PATIENCE_MS = 100 }; /* between the closing of its pipe and its end */
 
 int warden_prepare_outside(struct warden *warden, struct err *err)
 {
@@ -75,6 +78,11 @@ static int settle_places(struct warden *warden, int place, struct err *err)
     close_fd(&report_write);
     if (code == 0)
         code = place_init_confirm(report_read, count, err);
+    struct process_exit how;
+    char text[64];
+    for (int i = 0; i < count && code < 0; i++)
+        if (process_ended(warden->inits[begun[i]].pid, i == 0 ? INIT_END_PATIENCE_MS : 0, &how) && !how.exited)
+            code = err_set(err, ERR_TRIAL, "process 1 of the place has ended (%s)", process_describe(text, sizeof(text), &how));
     for (int i = 0; i < count && code < 0; i++)
         process_end(&warden->inits[begun[i]]);
     return code;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -241,6 +242,21 @@ void process_end(struct process *process)
     }
     close_fd(&process->pidfd);
     *process = PROCESS_NONE;
+}
+
+bool process_ended(pid_t pid, int patience_ms, struct process_exit *how)
+{
+    cleanup(close_fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    siginfo_t information = {0};
+    int ready;
+    do
+        ready = pidfd >= 0 ? poll(&end, 1, patience_ms) : -1;
+    while (ready < 0 && pidfd >= 0 && errno == EINTR);
+    if (ready <= 0 || waitid(P_PID, (id_t)pid, &information, WEXITED | WNOHANG | WNOWAIT) < 0 || information.si_pid != pid)
+        return false;
+    *how = (struct process_exit){.exited = information.si_code == CLD_EXITED, .status = information.si_status};
+    return true;
 }
 
 char *process_describe(char *text, size_t size, const struct process_exit *how)

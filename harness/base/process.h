@@ -42,6 +42,8 @@ int process_find(const char *name, char *const *environment, const char *directo
 int process_begin(const struct process_spec *spec, struct process *process, int *report_fd, struct err *err);
 int process_confirm(const char *path, struct process *process, int *report_fd, struct err *err);
 void process_end(struct process *process); /* SIGKILL and reap; also for cleanup() */
+/* Whether a child that is not reaped yet has ended, within `patience_ms`, and how. Leaves it to be reaped. */
+bool process_ended(pid_t pid, int patience_ms, struct process_exit *how);
 /* "exit status 3", "killed by SIGSEGV": returns its first argument. */
 char *process_describe(char *text, size_t size, const struct process_exit *how);
 

@@ -103,7 +103,7 @@ kill_as() { # kill_as WHO COMMAND...
     kill -9 "$warden"
     wait "$shell" 2>/dev/null
     is $? 4 "$who: the caller learns of the warden's end"
-    like "$(cat "$SCRATCH/hold")" 'warden.* has ended unexpectedly' "$who: and says so"
+    like "$(cat "$SCRATCH/hold")" 'warden.* has ended unexpectedly .killed by SIGKILL.' "$who: and says so"
 
     if [ "$(echo "$facts" | fact tun)" = 1 ]; then
         hold "$@"
