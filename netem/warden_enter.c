@@ -193,7 +193,7 @@ static int start(struct warden *warden, struct request *request, struct process 
                                      .open_files = request->header.open_files};
     code = warden_begin_outside(warden, &program, process, &report_fd, err);
     if (code == 0)
-        code = warden_confirm_outside(&program, process, &report_fd, err);
+        code = warden_confirm_outside(warden, &program, process, &report_fd, err);
     return code < 0 ? err_wrap(err, "node %s", topology->places[place].name) : 0;
 }
 

@@ -68,7 +68,8 @@ void warden_end_forks(struct warden *warden);
 int warden_prepare_outside(struct warden *warden, struct err *err);
 int warden_begin_outside(struct warden *warden, const struct fabric_program *program, struct process *process, int *report_fd,
                          struct err *err);
-int warden_confirm_outside(const struct fabric_program *program, struct process *process, int *report_fd, struct err *err);
+int warden_confirm_outside(const struct warden *warden, const struct fabric_program *program, struct process *process,
+                           int *report_fd, struct err *err);
 
 /* netem/enter.h, the warden's side. */
 int warden_enter_begin(struct warden *warden, struct err *err);

@@ -55,6 +55,17 @@ static int begin_place(struct warden *warden, int place, int report_fd, struct e
     return code < 0 ? code : warden_enter_place(warden, err);
 }
 
+/* What could not be done for a place whose process 1 has been killed failed for that: its end says more. */
+static int blame_init(const struct warden *warden, int place, int patience_ms, int code, struct err *err)
+{
+    struct process_exit how;
+    char text[64];
+    const pid_t pid = warden->inits[place].pid;
+    if (code == 0 || pid <= 0 || !process_ended(pid, patience_ms, &how) || how.exited)
+        return code;
+    return err_set(err, ERR_TRIAL, "process 1 of the place has ended (%s)", process_describe(text, sizeof(text), &how));
+}
+
 /* With the first program the places of all of them, side by side; later a place alone that is entered. */
 static int settle_places(struct warden *warden, int place, struct err *err)
 {
@@ -78,11 +89,8 @@ static int settle_places(struct warden *warden, int place, struct err *err)
     close_fd(&report_write);
     if (code == 0)
         code = place_init_confirm(report_read, count, err);
-    struct process_exit how;
-    char text[64];
-    for (int i = 0; i < count && code < 0; i++)
-        if (process_ended(warden->inits[begun[i]].pid, i == 0 ? INIT_END_PATIENCE_MS : 0, &how) && !how.exited)
-            code = err_set(err, ERR_TRIAL, "process 1 of the place has ended (%s)", process_describe(text, sizeof(text), &how));
+    for (int i = 0; i < count; i++)
+        code = blame_init(warden, begun[i], i == 0 ? INIT_END_PATIENCE_MS : 0, code, err);
     for (int i = 0; i < count && code < 0; i++)
         process_end(&warden->inits[begun[i]]);
     return code;
@@ -170,7 +178,8 @@ int warden_begin_outside(struct warden *warden, const struct fabric_program *pro
                                 .context = &joining};
     int error = place_init_adopt(&warden->inits[program->place]);
     if (error != 0)
-        return err_set_errno(err, ERR_HOST, error, "cannot enter the PID namespace");
+        return blame_init(warden, program->place, INIT_END_PATIENCE_MS,
+                          err_set_errno(err, ERR_HOST, error, "cannot enter the PID namespace"), err);
     code = process_begin(&spec, process, report_fd, err);
     error = place_init_adopt(NULL);
     if (code == 0 && error != 0) {
@@ -178,14 +187,15 @@ int warden_begin_outside(struct warden *warden, const struct fabric_program *pro
         process_end(process);
         code = err_set_errno(err, ERR_HOST, error, "cannot leave the PID namespace again");
     }
-    return code;
+    return blame_init(warden, program->place, INIT_END_PATIENCE_MS, code, err);
 }
 
-int warden_confirm_outside(const struct fabric_program *program, struct process *process, int *report_fd, struct err *err)
+int warden_confirm_outside(const struct warden *warden, const struct fabric_program *program, struct process *process,
+                           int *report_fd, struct err *err)
 {
     int code = process_confirm(program->path, process, report_fd, err);
     if (code == 0)
         return 0;
     err->kind = ERR_USAGE; /* the file is there: the programs' user may not run it, or it is no program */
-    return -ERR_USAGE;
+    return blame_init(warden, program->place, INIT_END_PATIENCE_MS, -ERR_USAGE, err);
 }

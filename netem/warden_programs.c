@@ -83,7 +83,7 @@ static int confirm_program(struct warden *warden, int index, int *report_fd, str
 {
     const struct fabric_program *program = &warden->setup->spec->programs[index];
     struct process *process = &warden->programs[index];
-    int code = program->outside                ? warden_confirm_outside(program, process, report_fd, err)
+    int code = program->outside                ? warden_confirm_outside(warden, program, process, report_fd, err)
                : warden_forks(warden, program) ? fork_server_confirm(&warden->forks, program->path, process, report_fd, err)
                                                : process_confirm(program->path, process, report_fd, err);
     if (code < 0)
