@@ -50,8 +50,10 @@ for (1 .. 50) { # one that has ended meanwhile is not killed
         $process = $processes{$name}[$number % @{$processes{$name}}];
     }
     my $node = $name eq 'laggard-agent' && content("/proc/$process/cmdline") =~ /laggard-agent[ \0](\w+)/ ? $1 : '';
+    my ($parent) = content("/proc/$process/stat") =~ /\) \S (\d+)/;
+    my $fork = $name =~ /^laggard/ && ($name eq 'laggard' || content('/proc/' . ($parent // 0) . '/comm') eq "$name\n");
     next if !lives($process) || !kill('KILL', $process);
     $name =~ s/^laggard-//;
-    print $name eq 'laggard' ? 'unnamed' : $name, " $process $node\n"; # unnamed: between fork and its name
+    print $fork ? 'unnamed' : $name, " $process $node\n"; # unnamed: between fork and its name, or its program
     exit 0;
 }
