@@ -81,10 +81,11 @@ static const struct control_value values[7];
 
 struct control_setup agent_rig_setup(void)
 {
+    enum { FIRST_PORT = 10000, PORTS = 20000 }; /* other tests' agents listen at the same time: each process has a port of its own */
     const struct control_setup setup = {
         .nodes = &alone,
         .node_count = 1,
-        .port = AGENT_RIG_PORT,
+        .port = FIRST_PORT + (uint32_t)getpid() % PORTS,
         .scheme = "ring",
         .values = values,
         .value_count = 7, /* segment, bucket, overlap, compress and its own: none */

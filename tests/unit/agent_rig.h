@@ -7,8 +7,6 @@
 #include "base/frame.h"
 #include "schemas/control.h"
 
-enum { AGENT_RIG_PORT = 17731 };
-
 struct agent_rig {
     pid_t pid;
     int fd;
