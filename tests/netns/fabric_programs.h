@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "netem/topology.h"
 
-enum { PORT = 5001, TRANSFER_BYTES = 8000000 };
+enum { PORT = 5001 };
 
 static inline uint8_t expected_byte(uint32_t sender, size_t position)
 {
@@ -23,7 +23,7 @@ static inline uint8_t expected_byte(uint32_t sender, size_t position)
 
 /* The receiving program: one connection for each other host, one after the other in order of arrival; each begins with its
  * address. */
-static inline int run_sink(int senders)
+static inline int run_sink(int senders, size_t length)
 {
     cleanup(close_fd) int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -44,7 +44,7 @@ static inline int run_sink(int senders)
             for (ssize_t k = 0; k < count; k++, position++)
                 if (bytes[k] != expected_byte(sender, position))
                     return 2;
-        if (position != TRANSFER_BYTES)
+        if (position != length)
             return 3;
         printf("received %zu bytes from %u at %.1f Mbit/s\n", position, sender,
                (double)position * 8e3 / (double)(clock_now_ns() - started));
@@ -52,7 +52,7 @@ static inline int run_sink(int senders)
     return fflush(stdout) == 0 ? 0 : 4;
 }
 
-static inline int run_source(void)
+static inline int run_source(size_t length)
 {
     char own_name[64], go;
     if (read(3, &go, 1) != 1)
@@ -71,13 +71,13 @@ static inline int run_source(void)
     printf("sender %s congestion_control %s\n", own_name, algorithm);
     fflush(stdout);
     uint32_t sender = ntohl(own.sin_addr.s_addr) & 0xffff;
-    uint8_t *bytes = malloc(TRANSFER_BYTES);
+    uint8_t *bytes = malloc(length);
     if (!bytes)
         return 3;
-    for (size_t i = 0; i < TRANSFER_BYTES; i++)
+    for (size_t i = 0; i < length; i++)
         bytes[i] = expected_byte(sender, i);
-    for (size_t sent = 0; sent < TRANSFER_BYTES;) {
-        ssize_t count = write(connection, bytes + sent, TRANSFER_BYTES - sent);
+    for (size_t sent = 0; sent < length;) {
+        ssize_t count = write(connection, bytes + sent, length - sent);
         if (count <= 0)
             return 4;
         sent += (size_t)count;

@@ -1,11 +1,11 @@
 /* fabric_tool.c: builds fabrics for the namespace tests and says what came of them; one line a fact, NAME VALUE.
  *
- *     fabric_tool [-n HOSTS] [-r RATE] [-d DELAY] [-q QUEUE] [-e ENGINE] MODE
+ *     fabric_tool [-n HOSTS] [-r RATE] [-d DELAY] [-q QUEUE] [-e ENGINE] [-b BYTES] MODE
  *
  * probe     what the host can do
  * build     builds, prints what the kernel reads back for each link, ends
  * hold      builds with one sleeping program a host, prints "ready", stays until it is killed or something inside ends
- * transfer  every host but the first sends 8 MB to the first, which checks every byte
+ * transfer  every host but the first sends BYTES (8 MB) to the first, which checks every byte
  * exits     programs that exit with 7, die by a signal and run on: what the fabric reports
  * early     early programs look for their own file all the time while the network is made around them
  * measure   measures every link */
@@ -32,6 +32,7 @@ enum { PATIENCE_MS = 60000 };
 
 struct request {
     int hosts;
+    uint64_t transfer_bytes;
     const char *engine_name;
     struct settings settings;
     struct topology topology;
@@ -113,7 +114,8 @@ static struct fabric_program *make_programs(const struct request *request, int (
         char **arguments = arena_new_array(request->arena, char *, 5);
         arguments[0] = arena_strdup(request->arena, request->self);
         arguments[1] = arena_strdup(request->arena, role ? role : i == 0 ? "--sink" : "--source");
-        arguments[2] = arena_printf(request->arena, "%d", request->hosts - 1);
+        arguments[2] = arena_printf(request->arena, "%" PRIu64, request->transfer_bytes);
+        arguments[3] = arena_printf(request->arena, "%d", request->hosts - 1);
         programs[i] = (struct fabric_program){
             .place = i, .path = request->self, .arguments = arguments, .descriptors = &pairs[i][1], .descriptor_count = 1};
     }
@@ -262,7 +264,7 @@ static int parse(int argc, char **argv, struct request *request, struct err *err
 {
     struct link_settings *link = &request->settings.link;
     int64_t hosts = 2;
-    for (int option; (option = getopt(argc, argv, "vn:r:d:q:e:c:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "vn:r:d:q:e:c:b:")) != -1;) {
         int code = 0;
         switch (option) {
         case 'v':
@@ -283,6 +285,9 @@ static int parse(int argc, char **argv, struct request *request, struct err *err
         case 'e':
             request->engine_name = optarg;
             break;
+        case 'b':
+            code = units_parse_size(optarg, 1, 1 << 30, &request->transfer_bytes, err);
+            break;
         case 'c':
             request->settings.congestion_control = optarg;
             break;
@@ -298,10 +303,10 @@ static int parse(int argc, char **argv, struct request *request, struct err *err
 
 int main(int argc, char **argv)
 {
-    if (argc > 2 && strcmp(argv[1], "--sink") == 0)
-        return run_sink(atoi(argv[2]));
-    if (argc > 1 && strcmp(argv[1], "--source") == 0)
-        return run_source();
+    if (argc > 3 && strcmp(argv[1], "--sink") == 0)
+        return run_sink(atoi(argv[3]), (size_t)atoll(argv[2]));
+    if (argc > 2 && strcmp(argv[1], "--source") == 0)
+        return run_source((size_t)atoll(argv[2]));
     if (argc > 1 && strcmp(argv[1], "--wait") == 0)
         return run_waiter();
     if (argc > 1 && strcmp(argv[1], "--watch") == 0)
@@ -309,6 +314,7 @@ int main(int argc, char **argv)
     struct err err;
     cleanup(arena_cleanup) struct arena *arena = arena_new();
     struct request request = {.engine_name = "auto",
+                              .transfer_bytes = 8000000,
                               .settings = {.shape = SHAPE_STAR, .mtu = 1500, .congestion_control = "cubic"},
                               .arena = arena,
                               .self = "/proc/self/exe"};
