@@ -81,7 +81,8 @@ static const struct control_value values[7];
 
 struct control_setup agent_rig_setup(void)
 {
-    enum { FIRST_PORT = 10000, PORTS = 20000 }; /* other tests' agents listen at the same time: each process has a port of its own */
+    /* Agents of other tests listen at the same time: each process has a port of its own. */
+    enum { FIRST_PORT = 10000, PORTS = 20000 };
     const struct control_setup setup = {
         .nodes = &alone,
         .node_count = 1,
