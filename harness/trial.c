@@ -100,6 +100,7 @@ static void trial_lay_out_sizes(struct trial *trial)
     const int count = message_sizes_count(settings), each = message_sizes_rounds_each(settings);
     trial->predicted = arena_new_array(trial->arena, struct prediction, (size_t)count);
     trial->predicted_measured = arena_new_array(trial->arena, struct prediction, (size_t)count);
+    trial->undisturbed = arena_new_array(trial->arena, struct prediction, (size_t)count);
     if (!message_sizes_swept(settings))
         return;
     trial->sizes = arena_new_array(trial->arena, struct message_size, (size_t)count);
@@ -110,16 +111,21 @@ static void trial_lay_out_sizes(struct trial *trial)
     trial->end.size_count = count;
 }
 
-static void predict(struct trial *trial)
+/* A simulation of many updates may stand behind a prediction: more work for the controller than all else in a short trial. */
+void trial_predict(struct trial *trial)
 {
     struct cell_prediction *cached = trial->context->predictions ? &trial->context->predictions[trial->plan->cell] : NULL;
-    if (cached && cached->known && !trial->sizes) {
-        trial->predicted[0] = cached->prediction;
-        return;
+    const double gradient_ns = trial->asked.setup.gradient_ns;
+    if (cached && cached->known && cached->gradient_ns == gradient_ns && !trial->sizes)
+        trial->undisturbed[0] = cached->prediction;
+    else
+        forecast_undisturbed_sizes(&trial->asked, trial->undisturbed);
+    if (cached && !cached->known)
+        *cached = (struct cell_prediction){.known = true, .gradient_ns = gradient_ns, .prediction = trial->undisturbed[0]};
+    for (int i = 0; i < message_sizes_count(&trial->cell->settings); i++) {
+        trial->predicted[i] = trial->undisturbed[i];
+        forecast_disturb(&trial->asked, &trial->predicted[i]);
     }
-    forecast_predict_sizes(&trial->asked, trial->predicted);
-    if (cached)
-        *cached = (struct cell_prediction){.known = true, .prediction = trial->predicted[0]};
 }
 
 static int trial_forecast(struct trial *trial, struct err *err)
@@ -132,7 +138,7 @@ static int trial_forecast(struct trial *trial, struct err *err)
     forecast_setup(trial->cell, &trial->topology, NULL, 0, trial->plan->seed, trial->arena, &trial->asked);
     forecast_message_cost(&trial->asked, trial->context->message_ns);
     trial_lay_out_sizes(trial);
-    predict(trial);
+    trial_predict(trial);
     trial->names = arena_new_array(trial->arena, const char *, (size_t)trial->topology.host_count);
     for (int i = 0; i < trial->topology.host_count; i++)
         trial->names[i] = trial->topology.places[i].name;

@@ -11,9 +11,10 @@
 
 struct err;
 
-/* Of the network as asked and before any gradient was measured: the same in every repeat. */
+/* Of the network as asked, as if no event ever came: the same in every repeat whose gradients take the same time. */
 struct cell_prediction {
     bool known;
+    double gradient_ns; /* measured; 0: not yet, or there is no real work */
     struct prediction prediction;
 };
 

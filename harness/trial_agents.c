@@ -96,11 +96,9 @@ static int64_t run_deadline_ns(struct trial *trial)
     const struct settings *settings = &trial->cell->settings;
     if (settings->trial_deadline_ns > 0)
         return settings->trial_deadline_ns;
-    struct prediction undisturbed[SIZES_MAX];
-    forecast_undisturbed_sizes(&trial->asked, undisturbed);
     double sum_ns = 0;
     for (int i = 0; i < message_sizes_count(settings); i++)
-        sum_ns += rounds_deadline_ns(trial, &undisturbed[i]);
+        sum_ns += rounds_deadline_ns(trial, &trial->undisturbed[i]);
     return event_extra_ns(settings) + (int64_t)fmin(sum_ns, (double)RUN_DEADLINE_MAXIMUM_NS);
 }
 
@@ -121,10 +119,13 @@ static int64_t late_ns(const struct trial *trial)
 static void predict_with_gradient(struct trial *trial)
 {
     const struct node_result *results = crew_results(trial->agents->crew);
-    trial->asked.setup.gradient_ns = 0;
+    const double before_ns = trial->asked.setup.gradient_ns;
+    double gradient_ns = 0;
     for (int n = 0; n < trial->topology.host_count; n++)
-        trial->asked.setup.gradient_ns = fmax(trial->asked.setup.gradient_ns, results[n].idle_gradient_ns);
-    forecast_predict_sizes(&trial->asked, trial->predicted);
+        gradient_ns = fmax(gradient_ns, results[n].idle_gradient_ns);
+    trial->asked.setup.gradient_ns = gradient_ns;
+    if (gradient_ns != before_ns)
+        trial_predict(trial);
 }
 
 static void on_before_start(void *context)

@@ -56,6 +56,7 @@ struct trial {
     struct trial_end end;
     struct message_size *sizes;                        /* that are swept, message_sizes_count() of them; NULL: none is */
     struct prediction *predicted, *predicted_measured; /* one a message size */
+    struct prediction *undisturbed;                    /* as `predicted`, as if no event ever came */
 };
 
 /* In the order in which a trial calls them; any may be NULL. A negative return of prepare() ends the campaign (what a campaign file
@@ -98,6 +99,7 @@ extern const struct trial_driver trial_agents, trial_programs, trial_virtual;
 
 /* For drivers, in this order. */
 int trial_build_fabric(struct trial *trial, const struct fabric_program *programs, int program_count, struct err *err);
+void trial_predict(struct trial *trial);                     /* for the network as asked, with the gradient's work as known */
 int trial_ready(struct trial *trial, struct err *err);       /* fabric and loop are there */
 void trial_start(struct trial *trial, int64_t start_ns);     /* rounds begin then (CLOCK_MONOTONIC) */
 void trial_round(struct trial *trial, uint32_t rounds_done); /* on node 0 */
