@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "agents/sandbox.h"
+#include "tests/unit/skipping.h"
 
 enum { PORT = 7000, OTHER_PORT = 7001, MEBIBYTE = 1 << 20 };
 
@@ -210,7 +211,7 @@ static void a_call_of_another_table_ends_all_threads(void **state)
 static void a_call_of_another_table_ends_all_threads(void **state)
 {
     (void)state;
-    skip(); /* this machine's kernel has one table */
+    SKIP_BECAUSE("this machine's kernel has one table of calls");
 }
 #endif
 
@@ -311,7 +312,7 @@ static void without_the_filter_there_is_still_no_file(void **state)
 {
     (void)state;
     if (sandbox_landlock_version() == 0 || sandbox_instrumented())
-        skip();
+        SKIP_BECAUSE("there is no Landlock here, or it is an instrumented build");
     assert_int_equal(status_of(look_for_files, NULL), 0);
 }
 
@@ -339,7 +340,7 @@ static void what_is_typed_is_not_heard(void **state)
     (void)state;
     int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal < 0 || grantpt(terminal) < 0 || unlockpt(terminal) < 0)
-        skip();
+        SKIP_BECAUSE("there are no pseudo-terminals here");
     assert_int_equal(status_of(look_at_the_terminal, &terminal), 0);
     close(terminal);
 }
