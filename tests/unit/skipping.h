@@ -1,5 +1,5 @@
-/* skipping.h: leaves a test that this host cannot run, and says why. cmocka's skip() prints "not ok # SKIP", which counts as a failure
- * wherever TAP is read. */
+/* skipping.h: leaves a test that this host cannot run, and says why. cmocka's skip() prints "not ok # SKIP", which counts as a
+ * failure wherever TAP is read. */
 #ifndef LAGGARD_TESTS_UNIT_SKIPPING_H
 #define LAGGARD_TESTS_UNIT_SKIPPING_H
 
