@@ -58,7 +58,7 @@ struct sql_statement *store_row(struct store *store, enum row_kind kind, struct 
 enum { STORE_ROWS_AT_ONCE = 32 };
 struct store_bulk {
     int64_t trial_id;
-    int node;
+    int node; /* -1: they are the trial's */
     const void *records;
     uint32_t count;
     void (*put)(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i); /* the values of record i */

@@ -60,6 +60,7 @@ static void put_gradient(struct sql_statement *row, const struct store_bulk *bul
 static int store_rounds(struct store *store, int64_t trial_id, const struct trial_end *end, struct err *err)
 {
     const struct store_bulk bulk = {.trial_id = trial_id,
+                                    .node = -1,
                                     .records = end->rounds,
                                     .count = (uint32_t)end->round_count,
                                     .put = put_round,

@@ -100,7 +100,8 @@ int store_bulk(struct store *store, enum row_kind kind, const struct store_bulk 
         for (uint32_t i = 0; i < rows; i++)
             bulk->put(row, bulk, first + i);
         if (sql_run(row, err) < 0)
-            return err_wrap(err, "%s %u and those behind it, of node %d", bulk->name, first, bulk->node);
+            return bulk->node < 0 ? err_wrap(err, "%s %u and those behind it", bulk->name, first)
+                                  : err_wrap(err, "%s %u and those behind it, of node %d", bulk->name, first, bulk->node);
     }
     return 0;
 }
