@@ -63,6 +63,44 @@ static void a_failed_trial_keeps_its_reason_and_has_no_verdict(void **state)
     assert_asked(fixture, "SELECT count(*) FROM trials WHERE status = 'failed' AND digest IS NULL", 1);
 }
 
+/* Rows are written 32 at a time, and what is left one by one: none is lost, doubled or shifted at the seams. */
+static void many_rounds_and_spans_are_stored_row_by_row(void **state)
+{
+    enum { MOST = 97 };
+    static const uint32_t counts[] = {1, 31, 32, 33, 64, MOST};
+    struct fixture *fixture = *state;
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+        struct round_summary rounds[MOST];
+        struct span_record spans[MOST];
+        struct fixture_content content;
+        char query[400];
+        for (uint32_t i = 0; i < counts[c]; i++) {
+            rounds[i] = (struct round_summary){.round = i, .begin_ns = 1000 * i, .end_ns = 1000 * i + 7, .last_node = i % 4};
+            spans[i] = (struct span_record){
+                .round = i, .peer = i % 3 ? 1 : NO_PEER, .begin_ns = 1000 * i, .end_ns = 1000 * i + 5, .bytes = 9 * i};
+        }
+        int64_t trial_id = fixture_begin(fixture, 0, (int)c, "");
+        fixture_content(&content, 0);
+        content.end.rounds = rounds;
+        content.end.round_count = (int)counts[c];
+        content.nodes[2].spans = spans;
+        content.nodes[2].span_count = counts[c];
+        fixture_end(fixture, trial_id, &content.end);
+        snprintf(query, sizeof(query),
+                 "SELECT count(*) FROM round WHERE trial_id = %lld AND begin_ns = 1000 * round AND end_ns = begin_ns + 7 AND "
+                 "slowest_node = round %% 4",
+                 (long long)trial_id);
+        assert_asked(fixture, query, counts[c]);
+        snprintf(query, sizeof(query),
+                 "SELECT count(DISTINCT round) FROM span WHERE trial_id = %lld AND node = 2 AND begin_ns = 1000 * round AND "
+                 "end_ns = begin_ns + 5 AND moved_bytes = 9 * round AND (peer IS NULL) = (round %% 3 = 0)",
+                 (long long)trial_id);
+        assert_asked(fixture, query, counts[c]);
+    }
+}
+
 /* The last thing that is written breaks a key: nothing of the trial may be there, and it may still fail in order. */
 static void a_trial_comes_whole_or_not_at_all(void **state)
 {
@@ -244,6 +282,7 @@ int main(void)
         TEST(the_fingerprint_ignores_order_and_information),
         TEST(a_trial_row_says_what_ran),
         TEST(a_failed_trial_keeps_its_reason_and_has_no_verdict),
+        TEST(many_rounds_and_spans_are_stored_row_by_row),
         TEST(a_trial_comes_whole_or_not_at_all),
         TEST(a_database_that_is_gone_is_an_error),
         TEST(an_unknown_cell_is_an_error),
