@@ -1,32 +1,14 @@
-/* results/sqlite_wrap.c: the only file that includes sqlite3.h. Turns result codes into sentences, and keeps the statements of a
- * connection in a list, so that closing never leaves one behind.
- *
- * A parameter that cannot be bound is remembered in the statement and reported by sql_run() or sql_next(): a row is filled by a
- * straight list of calls, with one check at its end. */
+/* results/sqlite_wrap.c: connections and statements; the values of rows are in sqlite_rows.c. Turns result codes into sentences,
+ * and keeps the statements of a connection in a list, so that closing never leaves one behind. */
 #include "results/sqlite_wrap.h"
 
-#include <math.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
-
-struct sql_statement {
-    struct sql *sql;
-    sqlite3_stmt *handle;
-    int filled;   /* parameters put since sql_start() */
-    int put_code; /* first failure of a put, SQLITE_OK if none */
-    struct sql_statement *next;
-};
-
-struct sql {
-    sqlite3 *handle;
-    struct sql_statement *statements;
-    char path[];
-};
+#include "results/sqlite_wrap_internal.h"
 
 /* What to do about the codes that a user can do something about. */
 static const struct {
@@ -42,7 +24,7 @@ static const struct {
     {SQLITE_IOERR, "; look for errors of the disk in the kernel's log"},
 };
 
-static int fail(struct sql *sql, const char *what, struct err *err)
+int sql_fail(struct sql *sql, const char *what, struct err *err)
 {
     int code = sqlite3_errcode(sql->handle) & 0xff;
     const char *remedy = "";
@@ -84,7 +66,8 @@ static int open_with(const char *file, int flags, struct sql **out, struct err *
     no_memory_count();
     spell_file_name(path, &name);
     if (sqlite3_open_v2(file ? name.bytes : IN_MEMORY, &sql->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return sql->handle ? fail(sql, "open", err) : err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
+        return sql->handle ? sql_fail(sql, "open", err)
+                           : err_set(err, ERR_HOST, "cannot open the database '%s': out of memory", path);
     sqlite3_busy_timeout(sql->handle, 10000);
     sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -150,7 +133,7 @@ void sql_wait_at_most(struct sql *sql, int milliseconds)
 int sql_exec(struct sql *sql, const char *text, struct err *err)
 {
     if (sqlite3_exec(sql->handle, text, NULL, NULL, NULL) != SQLITE_OK)
-        return fail(sql, "write to", err);
+        return sql_fail(sql, "write to", err);
     return 0;
 }
 
@@ -180,7 +163,7 @@ int sql_prepare(struct sql *sql, const char *text, struct sql_statement **out, s
     }
     if (sqlite3_prepare_v3(sql->handle, text, -1, SQLITE_PREPARE_PERSISTENT, &statement->handle, NULL) != SQLITE_OK) {
         free(statement);
-        fail(sql, "use", err);
+        sql_fail(sql, "use", err);
         return -ERR_HOST;
     }
     statement->sql = sql;
@@ -201,7 +184,8 @@ int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement 
         const char *hint = strncmp(reason, "no such ", strlen("no such ")) == 0
                                ? "; `laggard sql DB columns` lists tables, views and columns"
                                : "";
-        return damaged ? fail(sql, "read", err) : err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason, hint);
+        return damaged ? sql_fail(sql, "read", err)
+                       : err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason, hint);
     }
     bool reads = handle && sqlite3_stmt_readonly(handle) && sqlite3_column_count(handle) > 0;
     bool alone = !rest || !rest[strspn(rest, "; \t\r\n")];
@@ -253,83 +237,6 @@ void sql_finish_cleanup(struct sql_statement **statement)
     sql_finish(steal_pointer(statement));
 }
 
-void sql_start(struct sql_statement *statement)
-{
-    sqlite3_reset(statement->handle);
-    statement->filled = 0;
-    statement->put_code = SQLITE_OK;
-}
-
-static void note(struct sql_statement *statement, int code)
-{
-    if (statement->put_code == SQLITE_OK)
-        statement->put_code = code;
-}
-
-void sql_put_integer(struct sql_statement *statement, int64_t value)
-{
-    note(statement, sqlite3_bind_int64(statement->handle, ++statement->filled, value));
-}
-
-void sql_put_unsigned(struct sql_statement *statement, uint64_t value)
-{
-    sql_put_integer(statement, value > INT64_MAX ? INT64_MAX : (int64_t)value);
-}
-
-void sql_put_unsigned_or_null(struct sql_statement *statement, uint64_t value, bool defined)
-{
-    if (defined)
-        sql_put_unsigned(statement, value);
-    else
-        sql_put_null(statement);
-}
-
-void sql_put_ns(struct sql_statement *statement, double ns)
-{
-    if (isfinite(ns) && fabs(ns) < 9.2e18)
-        sql_put_integer(statement, llround(ns));
-    else
-        sql_put_null(statement);
-}
-
-void sql_put_real(struct sql_statement *statement, double value)
-{
-    if (isfinite(value))
-        note(statement, sqlite3_bind_double(statement->handle, ++statement->filled, value));
-    else
-        sql_put_null(statement);
-}
-
-void sql_put_text(struct sql_statement *statement, const char *text)
-{
-    note(statement, sqlite3_bind_text(statement->handle, ++statement->filled, text, -1, SQLITE_STATIC));
-}
-
-void sql_put_null(struct sql_statement *statement)
-{
-    note(statement, sqlite3_bind_null(statement->handle, ++statement->filled));
-}
-
-/* A parameter that was forgotten would silently keep its last value: that is a fault of the caller, told like every other. */
-static int check_filled(struct sql_statement *statement, struct err *err)
-{
-    int wanted = sqlite3_bind_parameter_count(statement->handle);
-    if (statement->put_code == SQLITE_OK && statement->filled == wanted)
-        return 0;
-    return err_set(err, ERR_HOST, "cannot use the database '%s': %d of %d values could be given to: %s", statement->sql->path,
-                   statement->filled, wanted, sqlite3_sql(statement->handle));
-}
-
-int sql_run(struct sql_statement *statement, struct err *err)
-{
-    if (check_filled(statement, err) < 0)
-        return -ERR_HOST;
-    int code = sqlite3_step(statement->handle);
-    int result = code == SQLITE_DONE || code == SQLITE_ROW ? 0 : fail(statement->sql, "write to", err);
-    sqlite3_reset(statement->handle);
-    return result;
-}
-
 int64_t sql_last_row_id(const struct sql *sql)
 {
     return sqlite3_last_insert_rowid(sql->handle);
@@ -338,63 +245,6 @@ int64_t sql_last_row_id(const struct sql *sql)
 int sql_changes(const struct sql *sql)
 {
     return sqlite3_changes(sql->handle);
-}
-
-int sql_next(struct sql_statement *statement, struct err *err)
-{
-    if (check_filled(statement, err) < 0)
-        return -ERR_HOST;
-    int code = sqlite3_step(statement->handle);
-    if (code == SQLITE_ROW)
-        return 1;
-    int result = code == SQLITE_DONE ? 0 : fail(statement->sql, "read", err);
-    sqlite3_reset(statement->handle);
-    return result;
-}
-
-static bool is_null(struct sql_statement *statement, int column)
-{
-    return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
-}
-
-int sql_column_count(struct sql_statement *statement)
-{
-    return sqlite3_column_count(statement->handle);
-}
-
-const char *sql_column_name(struct sql_statement *statement, int column)
-{
-    const char *name = sqlite3_column_name(statement->handle, column);
-    return name ? name : "";
-}
-
-enum sql_kind sql_kind(struct sql_statement *statement, int column)
-{
-    switch (sqlite3_column_type(statement->handle, column)) {
-    case SQLITE_INTEGER:
-        return SQL_INTEGER;
-    case SQLITE_FLOAT:
-        return SQL_REAL;
-    case SQLITE_NULL:
-        return SQL_NULL;
-    default:
-        return SQL_TEXT;
-    }
-}
-
-int64_t sql_integer(struct sql_statement *statement, int column)
-{
-    return sqlite3_column_int64(statement->handle, column);
-}
-
-double sql_real(struct sql_statement *statement, int column)
-{
-    return is_null(statement, column) ? NAN : sqlite3_column_double(statement->handle, column);
-}
-
-const char *sql_text(struct sql_statement *statement, int column)
-{
-    return (const char *)sqlite3_column_text(statement->handle, column);
 }
 
 int sql_begin(struct sql *sql, struct sql_transaction *transaction, struct err *err)

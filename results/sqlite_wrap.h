@@ -1,5 +1,5 @@
-/* results/sqlite_wrap.h: SQLite with this project's errors: connections, prepared statements, rows. sqlite_wrap.c is the only file
- * that includes sqlite3.h.
+/* results/sqlite_wrap.h: SQLite with this project's errors: connections, prepared statements, rows. sqlite_wrap.c and
+ * sqlite_rows.c are the only files that see sqlite3.h.
  *
  * A statement is filled from left to right: sql_start(), then one sql_put_* a parameter in order, then sql_run() (an insert or
  * update) or sql_next() until it returns 0 (a query). Text and blobs that are put must stay until the statement has run. */

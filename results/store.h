@@ -1,4 +1,4 @@
-/* results/store.h: the database of a campaign: the only writer. results/sqlite_wrap.c is the only file that includes sqlite3.h.
+/* results/store.h: the database of a campaign: the only writer.
  *
  * One transaction a trial; everything of a trial comes or does not come as a whole, except its row in `trial`, which is there from
  * its start on with status `running`, so that a killed controller leaves a mark: store_open() turns such rows into `interrupted`.
