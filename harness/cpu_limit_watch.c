@@ -58,16 +58,15 @@ int cpu_folder_make(struct cpu_folder *folder)
             return -error;
         }
         folder->fd = open_folder(folder->own_fd, folder->name);
-        error = errno;
-        if (folder->fd < 0 && error != ENOENT) { /* no descriptor is left: another name would fail in the same way */
+        error = folder->fd < 0 || flock(folder->fd, LOCK_EX | LOCK_NB) < 0 ? errno : 0;
+        if (error == 0 && still_there(folder->own_fd, folder->name, folder->fd))
+            return 0;
+        close_fd(&folder->fd);
+        if (error != 0 && error != ENOENT && error != EWOULDBLOCK) { /* no descriptor or lock: another name would fail, too */
             (void)unlinkat(folder->own_fd, folder->name, AT_REMOVEDIR);
             return -error;
         }
-        if (folder->fd < 0 || flock(folder->fd, LOCK_EX | LOCK_NB) < 0 || !still_there(folder->own_fd, folder->name, folder->fd)) {
-            close_fd(&folder->fd);
-            continue;
-        }
-        return 0;
+        error = EEXIST; /* another controller has taken it for a stale one */
     }
     return -error;
 }

@@ -9,12 +9,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "harness/cpu_limit_internal.h"
+
+static int lock_error; /* that locking fails with; 0: it does not */
+
+/* In place of the C library's. */
+int flock(int fd, int operation)
+{
+    errno = lock_error;
+    return lock_error ? -1 : (int)syscall(SYS_flock, fd, operation);
+}
 
 static char place[] = "/tmp/laggard-cpu-folder.XXXXXX";
 
@@ -65,9 +76,24 @@ static void without_descriptors_nothing_is_left(void **state)
     assert_int_equal(mkdir(place, 0700), 0);
 }
 
+static void without_locks_nothing_is_left(void **state)
+{
+    (void)state;
+    struct cpu_folder folder = {.own_fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .fd = -1};
+    lock_error = ENOLCK;
+    int code = cpu_folder_make(&folder);
+    lock_error = 0;
+    close_fd(&folder.own_fd);
+    assert_int_equal(code, -ENOLCK);
+    assert_int_equal(folder.fd, -1);
+    assert_int_equal(rmdir(place), 0);
+    assert_int_equal(mkdir(place, 0700), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_made_and_removed),
-                                       cmocka_unit_test(without_descriptors_nothing_is_left)};
+                                       cmocka_unit_test(without_descriptors_nothing_is_left),
+                                       cmocka_unit_test(without_locks_nothing_is_left)};
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
