@@ -13,8 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "harness/interruption.h"
+
+static const int64_t ECHO_NS = 250 * NS_PER_MS; /* what comes sooner after the first signal is one with it */
+enum { TRIES = 100 };
 
 static bool readable(int fd)
 {
@@ -59,12 +63,14 @@ static void second_kills(void)
     kill(getpid(), SIGTERM);
     if (!interruption_pending())
         _exit(2);
-    usleep(500000);
-    kill(getpid(), SIGINT);
-    usleep(5000000);
+    for (int i = 0; i < TRIES; i++) {
+        usleep(300000);
+        kill(getpid(), SIGINT);
+    }
 }
 
-/* A terminal that closes, timeout(1), a service manager: several signals, one wish. */
+/* A terminal that closes, timeout(1), a service manager: several signals, one wish. On a host that is too busy for them to come
+ * together, the last one kills. */
 static void echoes_do_not_kill(void)
 {
     opened();
@@ -103,7 +109,13 @@ static void signals_interrupt(void **state)
     status = status_of(second_kills);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGINT);
-    status = status_of(echoes_do_not_kill);
+    int64_t began_ns, took_ns;
+    int tries = 0;
+    do {
+        began_ns = clock_now_ns();
+        status = status_of(echoes_do_not_kill);
+        took_ns = clock_now_ns() - began_ns;
+    } while (!WIFEXITED(status) && took_ns >= ECHO_NS && ++tries < TRIES);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 129);
     status = status_of(two_before_anybody_looks);
