@@ -48,6 +48,8 @@ static void print_value(struct text *out, const struct param *param, double valu
         text_add(out, value != 0 ? "true" : "false");
         break;
     case PARAM_COUNT:
+        text_printf(out, "%.0f", value);
+        break;
     case PARAM_NUMBER:
         text_printf(out, "%g", value);
         break;

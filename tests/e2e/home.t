@@ -11,6 +11,7 @@ for words in --jsn "--json more" more; do
     "$LAGGARD" --version $words > out.text 2> err.text
     is "$? $(wc -c < out.text) $(cat err.text)" "2 0 laggard: error: --version: found '${words#--json }', allowed is --json" "--version $words"
 done
+is "$("$LAGGARD" schemes anytime | grep -c 'up to 1048576 (0 to 1048576; default 0)')" 1 "schemes: a whole number has all of its digits"
 
 # ---- messages ----
 cat > few.yaml <<'Y'
