@@ -28,8 +28,8 @@ double predict_staggered_ns(const struct scheme_setup *setup, const struct allre
 double predict_mean_ns(const struct scheme_setup *setup, int worker);
 /* Of so many gradients at most each time is drawn, however many follow each other: a million draws a period would take minutes. */
 enum { PREDICT_DRAWS_MOST = 64 };
-/* The time of more gradients than were drawn, from those: n X with the mean and the variance of the sum of n, mean_ns being one's.
- *  */
+/* The time of `steps` gradients, of which `drawn` took drawn_ns: with the mean and the variance of a sum of so many. mean_ns: of
+ * one. */
 double predict_stretched_ns(double drawn_ns, int drawn, int steps, double mean_ns);
 /* The time of so many gradients of this worker's, one after the other, as drawn; of more than PREDICT_DRAWS_MOST, stretched. */
 double predict_steps_ns(const struct scheme_setup *setup, int worker, int steps, struct rng *rng);

@@ -13,7 +13,7 @@ struct err;
 struct text;
 
 /* Reads and checks the whole file; every error is ERR_USAGE and starts with "path:line:column: ". `path` is used in messages,
- * and files that the campaign names are looked for beside it. */
+ * and files that the campaign names are looked for beside it, but for topology.link.jitter_table: from where laggard runs. */
 int campaign_parse(const char *path, const char *text, size_t length, struct arena *arena, struct plan *plan, struct err *err);
 /* What takes the place of the file's own settings. */
 #define CAMPAIGN_BOTH_WORLDS "both"

@@ -48,9 +48,10 @@ int warden_finish_captures(struct warden *warden, struct err *err);
 int warden_list_programs(struct warden *warden, struct err *err);
 /* Forks the programs that are (or are not) `early` and that have not begun yet, without waiting for their exec. */
 int warden_begin_programs(struct warden *warden, bool early, struct err *err);
+/* Between fork and exec: no input, and output to standard error. -1: errno says why. */
+int warden_keep_output(int null_fd);
 /* Place `place` is there, as are all before it: forks the early programs that stand next in the spec, as far as their places are
  * there. A network_place_made. */
-int warden_keep_output(int null_fd); /* between fork and exec: no input, and output to standard error; -1: errno says why */
 int warden_begin_place(void *warden, int place, struct err *err);
 /* Waits for every exec, tells the caller of each, and closes the descriptors that now belong to the programs. */
 int warden_confirm_programs(struct warden *warden, struct err *err);
