@@ -3,7 +3,10 @@
  *
  * Losses. A packet that an end loses is sent again when its sender learns of it: after the round trip of its path, or, where no
  * later packet of the same message tells, after least_repeat_ns. The segment comes later by that, the end is busy with the packets
- * once more, and they may be lost again.
+ * once more, and they may be lost again. What an end keeps losing is tried again as if the end was down.
+ *
+ * Ends that are down. TCP tries again, twice as late each time, and gives up GIVE_UP_NS after the first time, as Linux does after
+ * tcp_retries2: the trial fails.
  *
  * Queues. What TCP has in flight follows the acknowledgements, so a long message does not overflow a queue in the long run: what
  * finds it full waits at its sender, which changes no time here. A message that is sent whole before the first acknowledgement
@@ -22,6 +25,7 @@ enum {
     REFUSALS_MOST = 9, /* after which the wait no longer doubles */
 };
 static const double NS_PER_SECOND = 1e9;
+static const int64_t GIVE_UP_NS = 924600000000; /* 200 ms, doubled up to 2 minutes: Linux's 15 repeats */
 
 void virtual_change(struct virtual_world *world, int number, const struct virtual_end *then, bool down)
 {
@@ -93,8 +97,8 @@ static int64_t repeat_ns(const struct virtual_world *world, const struct parcel 
     return told || trip_ns > world->network->least_repeat_ns ? trip_ns : world->network->least_repeat_ns;
 }
 
-/* What this end does to the segment beyond rate and delay: how much later it comes. */
-static int64_t impair(struct virtual_world *world, int number, const struct segment *segment, int packets)
+/* What this end does to the segment beyond rate and delay: how much later it comes. False: it never does. */
+static bool impair(struct virtual_world *world, int number, const struct segment *segment, int packets, int64_t *much_ns)
 {
     const struct virtual_network *network = world->network;
     const struct parcel *parcel = &world->parcels[segment->parcel];
@@ -114,15 +118,25 @@ static int64_t impair(struct virtual_world *world, int number, const struct segm
         }
         wanted = fate.lost;
     }
-    return later_ns + (end->asked.delay_ns + jitter_ns > 0 ? jitter_ns : -end->asked.delay_ns);
+    *much_ns = later_ns + (end->asked.delay_ns + jitter_ns > 0 ? jitter_ns : -end->asked.delay_ns);
+    return wanted == 0;
 }
 
 /* What would be lost waits until TCP tries again: twice as long each time. */
-static void refuse(struct virtual_world *world, int number, uint32_t index, int64_t ready_ns)
+static void refuse(struct virtual_world *world, uint32_t index, int64_t ready_ns)
 {
     struct segment *segment = &world->segments[index];
-    const int64_t wait_ns = repeat_ns(world, &world->parcels[segment->parcel], false) << segment->refused;
-    world->ends[number].counters.lost += (uint64_t)packets_of(world, segment->bytes);
+    const struct parcel *parcel = &world->parcels[segment->parcel];
+    const int64_t wait_ns = repeat_ns(world, parcel, false) << segment->refused;
+    if (segment->refused == 0)
+        segment->refused_ns = ready_ns;
+    else if (ready_ns - segment->refused_ns >= GIVE_UP_NS) {
+        virtual_fail(world,
+                     "TCP gave up a message from node %d to node %d: for %.0f s nothing came over a link on its way; end the "
+                     "outage or the partition earlier, or lose less",
+                     parcel->source, parcel->destination, (double)(ready_ns - segment->refused_ns) / NS_PER_SECOND);
+        return;
+    }
     segment->refused += segment->refused < REFUSALS_MOST;
     segment->last_ns = ready_ns + wait_ns;
     moments_add(&world->moments, segment->last_ns, MOMENT_HOP, index, 0);
@@ -140,7 +154,8 @@ static void pass(struct virtual_world *world, int number, uint32_t index, int64_
     struct segment *segment = &world->segments[index];
     const int packets = packets_of(world, segment->bytes);
     if (is_cut(world, end, &world->parcels[segment->parcel])) {
-        refuse(world, number, index, ready_ns);
+        end->counters.lost += (uint64_t)packets;
+        refuse(world, index, ready_ns);
         return;
     }
     const int64_t begin_ns = end->free_ns > ready_ns ? end->free_ns : ready_ns;
@@ -150,11 +165,13 @@ static void pass(struct virtual_world *world, int number, uint32_t index, int64_
     if (ended_ns < come_ns + packet_ns)
         ended_ns = come_ns + packet_ns;
     end->free_ns = begin_ns + whole_ns;
-    end->counters.packets += (uint64_t)packets;
-    end->counters.bytes += segment->bytes;
     int64_t first_ns = begin_ns + packet_ns + end->asked.delay_ns, last_ns = ended_ns + end->asked.delay_ns;
     if (end->asked.impaired) {
-        const int64_t later_ns = impair(world, number, segment, packets);
+        int64_t later_ns;
+        if (!impair(world, number, segment, packets, &later_ns)) {
+            refuse(world, index, ready_ns + later_ns);
+            return;
+        }
         first_ns += later_ns;
         last_ns += later_ns;
         if (first_ns < end->out_ns && later_ns < 0) { /* nothing overtakes */
@@ -163,6 +180,8 @@ static void pass(struct virtual_world *world, int number, uint32_t index, int64_
         }
         end->out_ns = first_ns;
     }
+    end->counters.packets += (uint64_t)packets;
+    end->counters.bytes += segment->bytes;
     struct parcel *parcel = &world->parcels[segment->parcel];
     segment->place = end->asked.far;
     segment->last_ns = last_ns;

@@ -3,8 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "agents/node.h"
+#include "base/err.h"
 #include "tests/unit/virtual_rig.h"
 
 #include "tests/unit/virtual_sender.h"
@@ -154,6 +156,26 @@ static void a_lost_last_packet_waits_for_the_timeout(void **state)
     virtual_rig_free(&rig);
 }
 
+static void lose_all(void *context, int end, int packets, struct virtual_fate *fate)
+{
+    (void)context;
+    fate->lost = end == 2 ? packets : 0;
+}
+
+/* What is lost however often it is sent does not come through all the same. */
+static void a_link_that_loses_all_lets_nothing_through(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct virtual_rig rig = rig_of((struct sending[]){{1, 2, 1000}}, 1);
+    rig.ends[2].impaired = true;
+    rig.network.impair = lose_all;
+    assert_int_equal(virtual_rig_try(&rig, &err), -ERR_TRIAL);
+    assert_non_null(strstr(err.text, "TCP gave up a message from node 1 to node 2"));
+    assert_int_equal(virtual_end_counters(rig.world, 2)->packets, 0);
+    virtual_rig_free(&rig);
+}
+
 static void a_message_that_is_put_off_is_shown_again(void **state)
 {
     (void)state;
@@ -178,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_makes_long_messages_wait),
         cmocka_unit_test(a_lost_packet_is_sent_again),
         cmocka_unit_test(a_lost_last_packet_waits_for_the_timeout),
+        cmocka_unit_test(a_link_that_loses_all_lets_nothing_through),
         cmocka_unit_test(a_message_that_is_put_off_is_shown_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

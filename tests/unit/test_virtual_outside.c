@@ -54,6 +54,19 @@ static void tcp_tries_a_cut_ever_more_seldom(void **state)
     virtual_rig_free(&rig);
 }
 
+/* Tries at 6 ms, 206 ms, 606 ms and so on, from the tenth on 102.4 s apart: at 1,023 s more than 924.6 s have passed. */
+static void tcp_gives_a_cut_up(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct virtual_rig rig = rig_of((struct sending[]){{1, 2, 1000}}, 1);
+    virtual_rig_make(&rig);
+    virtual_change(rig.world, 5, &rig.ends[5], true);
+    assert_int_equal(virtual_rig_try(&rig, &err), -ERR_TRIAL);
+    assert_non_null(strstr(err.text, "TCP gave up a message from node 1 to node 2: for 1024 s nothing came over"));
+    virtual_rig_free(&rig);
+}
+
 static const int parted[HOSTS] = {0, 1, 0, 0};
 
 static void part_until_100_ms(struct virtual_world *world)
@@ -204,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tcp_tries_a_cut_ever_more_seldom),
+        cmocka_unit_test(tcp_gives_a_cut_up),
         cmocka_unit_test(parted_hosts_do_not_reach_each_other),
         cmocka_unit_test(a_link_changes),
         cmocka_unit_test(what_comes_to_a_paused_node_waits),
