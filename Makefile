@@ -262,13 +262,13 @@ install: all ## copy the programs, man pages, completions and documentation belo
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/laggard/
 	for header in $(SCHEME_HEADERS); do \
-		install -D -m 644 "$$header" "$(DESTDIR)$(PREFIX)/include/laggard/$${header#harness/}"; done
+		install -D -m 644 "$$header" "$(DESTDIR)$(PREFIX)/include/laggard/$${header#harness/}" || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_FUNCTIONS) $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(B)/laggard completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/laggard
 	$(B)/laggard completion zsh > $(DESTDIR)$(ZSH_FUNCTIONS)/_laggard
 	$(B)/laggard completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/laggard.fish
 	find docs -name '*.md' -o -name '*.yaml' -o -name '*.sh' -o -name '*.sql' -o -name '*.svg' -o -name '*.c' | while read -r file; do \
-		install -D -m $$(test -x "$$file" && echo 755 || echo 644) "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file"; done
+		install -D -m $$(test -x "$$file" && echo 755 || echo 644) "$$file" "$(DESTDIR)$(PREFIX)/share/doc/laggard/$$file" || exit 1; done
 
 .PHONY: deb
 deb: all ## a Debian package, build/deb/laggard_*.deb

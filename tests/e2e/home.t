@@ -81,6 +81,12 @@ fi
 # ---- make install ----
 make -C "$top" --no-print-directory install DESTDIR="$SCRATCH/root" PREFIX=/opt/laggard MODE="${LAGGARD_BUILD##*/}" > out.text 2>&1
 is "$? $(find root -type f | grep -vE '^root/opt/laggard/(bin|include/laggard|share/(doc|man|fish|zsh|bash-completion))/')" "0 " "everything is below PREFIX"
+for file in include/laggard/agents share/doc/laggard/docs/examples; do
+    mkdir -p "blocked/opt/laggard/${file%/*}" && touch "blocked/opt/laggard/$file"
+    make -C "$top" --no-print-directory install DESTDIR="$SCRATCH/blocked" PREFIX=/opt/laggard MODE="${LAGGARD_BUILD##*/}" > out.text 2>&1
+    is "$?" 2 "where $file cannot be a folder, make install fails"
+    rm -r blocked
+done
 is "$(root/opt/laggard/bin/laggard --version)" "$("$LAGGARD" --version)" "what is installed runs"
 is "$(cat root/opt/laggard/share/bash-completion/completions/laggard root/opt/laggard/share/zsh/site-functions/_laggard root/opt/laggard/share/fish/vendor_completions.d/laggard.fish)" \
     "$(cat laggard.bash laggard.zsh laggard.fish)" "with the completions"
