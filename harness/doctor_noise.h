@@ -15,7 +15,7 @@ struct doctor_noise {
     int round_trips;
     char no_round_trips[512]; /* why not; "" */
 };
-/* Takes about three seconds, ten at most. */
+/* Takes about three seconds, and longer on a host where sleepers wake up late. */
 void doctor_noise_measure(struct doctor_noise *noise);
 /* The members of an object. */
 void doctor_noise_json(const struct doctor_noise *noise, struct json *json);
