@@ -178,21 +178,31 @@ struct grid {
     int count;
 };
 
+/* A name or a reason of a file that somebody else made may not break the table, nor speak to the terminal. */
+static const char *one_line(const struct summary *summary, const char *string)
+{
+    cleanup(text_free) struct text line = {0};
+    text_add_line(&line, string, '?');
+    return line.length > 0 ? arena_strdup(summary->arena, line.bytes) : "";
+}
+
 static void grid_add(struct grid *grid, const struct summary *summary, const struct column *column, int axis)
 {
     const char **texts = arena_new_array(summary->arena, const char *, (size_t)summary->cell_count + 1);
-    size_t width = text_width(column->title);
+    const char *title = one_line(summary, column->title);
+    size_t width = text_width(title);
     bool any = false;
     for (int i = 0; i < summary->cell_count; i++) {
         const char *text = column->show(summary, &summary->cells[i], axis);
         any |= text != NULL;
-        texts[i] = text ? text : UNDEFINED;
+        texts[i] = text ? one_line(summary, text) : UNDEFINED;
         if (text_width(texts[i]) > width)
             width = text_width(texts[i]);
     }
     if (column->hide_undefined && !any)
         return;
     grid->columns[grid->count] = *column;
+    grid->columns[grid->count].title = title;
     grid->widths[grid->count] = width;
     grid->texts[grid->count++] = texts;
 }
@@ -233,8 +243,8 @@ static void print_grid(struct text *out, const struct summary *summary, const st
 }
 
 /* What stands beneath: how many trials of a state, and the reason of the first one. */
-static int print_remark(struct store *store, int64_t campaign_id, struct text *out, int count, const char *what, const char *sql,
-                        struct err *err)
+static int print_remark(struct store *store, int64_t campaign_id, const struct summary *summary, struct text *out, int count,
+                        const char *what, const char *sql, struct err *err)
 {
     if (count == 0)
         return 0;
@@ -245,7 +255,8 @@ static int print_remark(struct store *store, int64_t campaign_id, struct text *o
     if (found < 0)
         return found;
     const char *reason = found ? sql_text(rows, 0) : NULL;
-    text_printf(out, "%d trial%s %s%s%s\n", count, units_plural(count), what, reason ? "; the first: " : "", reason ? reason : "");
+    text_printf(out, "%d trial%s %s%s%s\n", count, units_plural(count), what, reason ? "; the first: " : "",
+                one_line(summary, reason));
     return 0;
 }
 
@@ -264,7 +275,7 @@ static int print_remarks(struct store *store, int64_t campaign_id, const struct 
          "SELECT reason FROM trials WHERE campaign_id = ? AND status = 'interrupted' ORDER BY trial"},
     };
     for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
-        if (print_remark(store, campaign_id, out, remarks[i].count, remarks[i].what, remarks[i].sql, err) < 0)
+        if (print_remark(store, campaign_id, summary, out, remarks[i].count, remarks[i].what, remarks[i].sql, err) < 0)
             return -ERR_HOST;
     if (summary->planned > summary->counts.trials)
         text_printf(out, "%" PRId64 " of %" PRId64 " planned trial%s did not run\n", summary->planned - summary->counts.trials,

@@ -45,6 +45,25 @@ static void table_for_people(void **state)
     assert_string_equal(out.bytes, expected);
 }
 
+/* A file that somebody else made: the table keeps its lines, and the terminal its colours and its title. */
+static void names_and_reasons_do_not_speak_to_the_terminal(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err = {0};
+    cleanup(text_free) struct text out = {0};
+    fixture_fill(fixture);
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    must(sql_open(fixture->path, false, &sql, &err), &err);
+    must(sql_exec(sql,
+                  "UPDATE trial SET arm = 'a' || char(10, 27) || ']0;b' || char(7, 155);"
+                  "UPDATE trial SET reason = 'c' || char(13, 27) || '[31m' || CAST(x'ff' AS TEXT) WHERE reason IS NOT NULL",
+                  &err),
+         &err);
+    must(summary_table(fixture->store, fixture->campaign_id, false, &out, &err), &err);
+    assert_non_null(strstr(out.bytes, "  a??]0;b??  "));
+    assert_non_null(strstr(out.bytes, "failed; the first: c??[31m\xef\xbf\xbd\n"));
+}
+
 static void colour_changes_no_text(void **state)
 {
     struct fixture *fixture = *state;
@@ -169,7 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(counts_by_state),   TEST(table_for_people), TEST(colour_changes_no_text), TEST(an_empty_campaign_has_no_table),
-        TEST(json_for_programs),
+        TEST(json_for_programs), TEST(names_and_reasons_do_not_speak_to_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
