@@ -92,7 +92,11 @@ int sql_next(struct sql_statement *statement, struct err *err)
     int code = sqlite3_step(statement->handle);
     if (code == SQLITE_ROW)
         return 1;
-    int result = code == SQLITE_DONE ? 0 : sql_fail(statement->sql, "read", err);
+    int result = 0;
+    if (code != SQLITE_DONE)
+        result = statement->foreign && sql_blames_query(statement->sql)
+                     ? err_set(err, ERR_USAGE, "SQLite gave this query up: %s", sqlite3_errmsg(statement->sql->handle))
+                     : sql_fail(statement->sql, "read", err);
     sqlite3_reset(statement->handle);
     return result;
 }

@@ -173,29 +173,47 @@ int sql_prepare(struct sql *sql, const char *text, struct sql_statement **out, s
     return 0;
 }
 
+bool sql_blames_query(const struct sql *sql)
+{
+    switch (sqlite3_errcode(sql->handle) & 0xff) {
+    case SQLITE_ERROR: /* also overflows, malformed JSON and functions that are not allowed, once rows are asked for */
+    case SQLITE_TOOBIG:
+    case SQLITE_AUTH:
+    case SQLITE_MISMATCH:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement **out, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *statement = NULL;
     const char *rest = NULL;
     sqlite3_stmt *handle = NULL;
     if (sqlite3_prepare_v3(sql->handle, text, -1, 0, &handle, &rest) != SQLITE_OK) {
-        bool damaged = (sqlite3_errcode(sql->handle) & 0xff) != SQLITE_ERROR;
         const char *reason = sqlite3_errmsg(sql->handle);
         const char *hint = strncmp(reason, "no such ", strlen("no such ")) == 0
                                ? "; `laggard sql DB columns` lists tables, views and columns"
                                : "";
-        return damaged ? sql_fail(sql, "read", err)
-                       : err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason, hint);
+        return sql_blames_query(sql) ? err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason, hint)
+                                     : sql_fail(sql, "read", err);
     }
     bool reads = handle && sqlite3_stmt_readonly(handle) && sqlite3_column_count(handle) > 0;
     bool alone = !rest || !rest[strspn(rest, "; \t\r\n")];
+    const int parameters = sqlite3_bind_parameter_count(handle);
     sqlite3_finalize(handle);
     if (!reads)
         return err_set(err, ERR_USAGE, "this is no query that reads: one that begins with SELECT or WITH is needed");
     if (!alone)
         return err_set(err, ERR_USAGE, "this is more than one query: give one, without anything behind it");
+    if (parameters > 0)
+        return err_set(err, ERR_USAGE,
+                       "this query has %d parameter%s (?, :NAME, @NAME, $NAME), which nothing gives a value: write values",
+                       parameters, parameters == 1 ? "" : "s");
     if (sql_prepare(sql, text, &statement, err) < 0)
         return -ERR_HOST;
+    statement->foreign = true;
     *out = steal_pointer(&statement);
     return 0;
 }

@@ -3,6 +3,7 @@
 #define LAGGARD_RESULTS_SQLITE_WRAP_INTERNAL_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
 struct err;
 
@@ -11,6 +12,7 @@ struct sql_statement {
     sqlite3_stmt *handle;
     int filled;   /* parameters put since sql_start() */
     int put_code; /* first failure of a put, SQLITE_OK if none */
+    bool foreign; /* somebody else wrote it: what is wrong may be the query, not the file */
     struct sql_statement *next;
 };
 
@@ -22,5 +24,7 @@ struct sql {
 
 /* "cannot WHAT the database ...": the reason that SQLite gives, and what to do. Always -ERR_HOST. */
 int sql_fail(struct sql *sql, const char *what, struct err *err);
+/* Whether what failed last did so for what the statement says, not for the file or the host. */
+bool sql_blames_query(const struct sql *sql);
 
 #endif

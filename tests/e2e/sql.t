@@ -47,6 +47,11 @@ refused "two queries" 2 "more than one" tiny.db "SELECT 1; SELECT 2"
 refused "nothing" 2 "no query that reads" tiny.db " "
 refused "a mistake" 2 "near \"selct\"" tiny.db "selct 1"
 refused "a table that is not there" 2 "no such table: x" tiny.db "SELECT * FROM x"
+refused "what fails when rows come" 2 "gave this query up: integer overflow" tiny.db "SELECT abs(-9223372036854775808)"
+refused "a text that is no JSON" 2 "gave this query up: malformed JSON" tiny.db "SELECT json_extract('{', '$')"
+refused "a function that loads code" 2 "gave this query up: not authorized" tiny.db "SELECT load_extension('x')"
+refused "too much for a value" 2 "gave this query up: string or blob too big" tiny.db "SELECT zeroblob(9999999999)"
+refused "a parameter" 2 "this query has 1 parameter " tiny.db "SELECT ?1"
 refused "an unknown name" 2 "'celss', did you mean 'cells'[?] .laggard sql DB. lists them" tiny.db celss
 refused "no database" 2 "there is no database" none.db cells
 is "$(ls) $(sha256sum < tiny.db)" "csv.text
