@@ -112,7 +112,8 @@ static size_t digit_count(const char *text)
     return count;
 }
 
-static int out_of_range(const struct quantity *quantity, const char *text, wide minimum, wide maximum, struct err *err)
+/* A limit that is only what the type holds is said to those alone who are beyond it. */
+static int out_of_range(const struct quantity *quantity, const char *text, wide value, wide minimum, wide maximum, struct err *err)
 {
     char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
     quantity->spell(low, sizeof(low), minimum);
@@ -120,9 +121,9 @@ static int out_of_range(const struct quantity *quantity, const char *text, wide 
     bool unbounded_below = quantity->is_signed && minimum == INT64_MIN;
     bool unbounded_above = maximum == (quantity->is_signed ? (wide)INT64_MAX : (wide)UINT64_MAX);
     struct found found = found_text(text);
-    if (unbounded_above && !unbounded_below)
+    if (unbounded_above && value < minimum)
         return err_set(err, ERR_USAGE, "found '%s', allowed is %s or more", found.text, low);
-    if (unbounded_below && !unbounded_above)
+    if (unbounded_below && value > maximum)
         return err_set(err, ERR_USAGE, "found '%s', allowed is %s or less", found.text, high);
     return err_set(err, ERR_USAGE, "found '%s', allowed is %s to %s", found.text, low, high);
 }
@@ -186,7 +187,7 @@ static int parse(const struct quantity *quantity, const char *text, wide minimum
     if (negative)
         total = -total;
     if (total < minimum || total > maximum)
-        return out_of_range(quantity, text, minimum, maximum, err);
+        return out_of_range(quantity, text, total, minimum, maximum, err);
     *value = total;
     return 0;
 }

@@ -176,6 +176,7 @@ static void mistakes_are_explained(void **state)
     refuse("run a.yaml -q -n", "option --repeats needs a value", "N");
     refuse("run a.yaml --repeats 0", "run: option --repeats: found '0'", "allowed is 1 to 64");
     refuse("run a.yaml --repeats six", "option --repeats: found 'six'", "a whole number is needed");
+    refuse("run a.yaml -q --seed 18446744073709551616", "option --seed", "allowed is 0 to 18446744073709551615");
     refuse("run a.yaml -q --seed -1", "option --seed: found '-1'", "allowed is 0 or more");
     refuse("run a.yaml --max-time 10", "option --max-time: found '10'", "needs a unit: ns us ms s m h");
     refuse("run a.yaml --max-time 2h", "found '2h'", "allowed is 1ms to 1h");
