@@ -69,8 +69,7 @@ const char *campaign_field_refuser(const struct campaign_field *field, const str
                                        : arena_printf(arena, "workload.model %s", model_names[settings->workload.model]);
 }
 
-/* " Known are: ..." with the keys of the mapping whose fields begin with prefix, "workload.shards." for one, each once. */
-static const char *known_beneath(struct arena *arena, const char *prefix)
+const char *campaign_keys_beneath(struct arena *arena, const char *prefix)
 {
     const char *list = "", *last = "";
     size_t prefix_length = strlen(prefix), last_length = 0;
@@ -86,6 +85,12 @@ static const char *known_beneath(struct arena *arena, const char *prefix)
         last = path;
         last_length = length;
     }
+    return list;
+}
+
+static const char *known_beneath(struct arena *arena, const char *prefix)
+{
+    const char *list = campaign_keys_beneath(arena, prefix);
     return *list ? arena_printf(arena, " Known are: %s", list) : " `laggard fields` lists the known ones";
 }
 

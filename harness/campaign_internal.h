@@ -135,6 +135,8 @@ bool campaign_field_used(const struct campaign_field *field, const struct settin
 /* What does not use the field: "workload.model mlp". For one that is not used. */
 const char *campaign_field_refuser(const struct campaign_field *field, const struct settings *settings, struct arena *arena);
 int campaign_field_unknown(const struct reader *reader, const struct yaml_value *value, const char *prefix, const char *key);
+/* The keys of the mapping whose fields begin with prefix, "workload.shards." for one, each once; "": there are none. */
+const char *campaign_keys_beneath(struct arena *arena, const char *prefix);
 /* The short form at `index`, or false. */
 bool campaign_field_alias(int index, const char **alias, const char **path);
 

@@ -47,7 +47,8 @@ static int place_mapping(struct reading *reading, const struct yaml_value *mappi
         else if (!campaign_field_is_group(path))
             status = campaign_field_unknown(&reading->reader, child, prefix, child->key);
         else if (child->shape != YAML_SHAPE_MAPPING)
-            status = campaign_fail(&reading->reader, child, path, "a mapping is needed");
+            status = campaign_fail(&reading->reader, child, path, "a mapping is needed, with keys of these: %s",
+                                   campaign_keys_beneath(reading->reader.arena, arena_printf(reading->reader.arena, "%s.", path)));
         else
             status = place_mapping(reading, child, arena_printf(reading->reader.arena, "%s.", path));
         if (status < 0)
