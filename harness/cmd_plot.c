@@ -77,13 +77,19 @@ static int list(void)
 }
 
 /* The format that a file's name ends with; SVG where it ends with none. */
-static int format_of_name(const char *path)
+static int format_of_name(const char *path, int *format, struct err *err)
 {
-    const char *dot = strrchr(path, '.');
-    for (int i = 0; dot && i < PLOT_FORMAT_COUNT; i++)
-        if (strcasecmp(dot + 1, plot_format_names[i]) == 0)
-            return i;
-    return PLOT_SVG;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    if (!dot || dot == name)
+        return 0;
+    for (int i = 0; i < PLOT_FORMAT_COUNT; i++)
+        if (strcasecmp(dot + 1, plot_format_names[i]) == 0) {
+            *format = i;
+            return 0;
+        }
+    return err_set(err, ERR_USAGE,
+                   "plot: '%s' ends with '%s', but pictures are svg, png or pdf; --format says which, whatever the name", path,
+                   dot);
 }
 
 static int draw(const char *db, const char *name, const struct plot_options *options, struct text *out, struct err *err)
@@ -125,10 +131,13 @@ int cmd_plot(int argc, char **argv, struct err *err)
     int result = options_parse(&cmd_plot_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
+    if (words == 1 && options.output)
+        return err_set(err, ERR_USAGE, "plot: no picture is named for '%s'; `laggard plot %s` lists the names, round-time for one",
+                       options.output, argv[0]);
     if (words == 1)
         return list();
-    if (!options.format_given && options.output)
-        options.format = format_of_name(options.output);
+    if (!options.format_given && options.output && (result = format_of_name(options.output, &options.format, err)) < 0)
+        return result;
     if (options.format != PLOT_SVG && !options.output && isatty(STDOUT_FILENO))
         return err_set(err, ERR_USAGE, "plot: %s is not for a terminal: name a file with -o, or send it to another program",
                        plot_format_names[options.format]);

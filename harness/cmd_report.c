@@ -1,5 +1,6 @@
 /* cmd_report.c: `laggard report`: what a database holds as one HTML page. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -23,7 +24,7 @@ static const struct option_row report_rows[] = {
      .type = OPTION_STRING,
      .offset = offsetof(struct report_options, output),
      .value_name = "FILE",
-     .help = "write the page there; without it to standard output"},
+     .help = "write the page there; without it to standard output, if that is no terminal"},
     {.name = "campaign",
      .type = OPTION_INTEGER,
      .offset = offsetof(struct report_options, campaign),
@@ -56,6 +57,8 @@ int cmd_report(int argc, char **argv, struct err *err)
     int result = options_parse(&cmd_report_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
+    if (!options.output && isatty(STDOUT_FILENO))
+        return err_set(err, ERR_USAGE, "report: a page is no text for a terminal: name a file with -o FILE.html, or use a pipe");
     const struct report_asked asked = {.campaign_id = options.campaign, .no_plots = options.no_plots};
     result = database_open(argv[0], &sql, err);
     if (result == 0 && options.output)

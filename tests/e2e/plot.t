@@ -151,6 +151,9 @@ refused() { # refused NAME CODE ERE ARGUMENT...
     is "$? $(wc -c < out.text)" "$code 0" "$name: exit code $code, no result"
     like "$(cat err.text)" "$pattern" "$name: the sentence"
 }
+refused "a file, but no plot" 2 "plot: no picture is named for 'p.svg'; .laggard plot tiny.db. lists the names" tiny.db -o p.svg
+refused "a name that ends with another format" 2 "'p.jpg' ends with '.jpg', but pictures are svg, png or pdf" tiny.db timeline -o p.jpg
+is "$(ls | grep '^p\.')" "" "and no file is made"
 refused "an unknown plot" 2 "did you mean 'timeline'" tiny.db timelime
 refused "no database" 2 "there is no database" none.db timeline
 refused "an unknown campaign" 2 "holds no campaign 9" tiny.db timeline --campaign 9

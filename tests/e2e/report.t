@@ -53,6 +53,7 @@ is "$(($(wc -c < page.html) < 3000000))" 1 "at most 3 MB"
 "$LAGGARD" report tiny.db $drawn > again.html
 cmp -s page.html again.html
 is $? 0 "the same page twice, on standard output too"
+like "$(script -qec "'$LAGGARD' report tiny.db --no-plots" /dev/null < /dev/null)" "^laggard: error: report: a page is no text for a terminal: name a file with -o FILE.html" "but not onto a terminal"
 
 # ---- the numbers ----
 ms() { # ms VIEW COLUMN...: as the page writes them
