@@ -171,5 +171,10 @@ int cmd_doctor(int argc, char **argv, struct err *err)
         print_noise(&noise);
     if (options.noise && (result = doctor_noise_store(options.noise, campaign_id, &noise, err)) < 0)
         return result;
-    return able ? 0 : err_set(err, ERR_HOST, "this host cannot run campaigns with delayed links; what is missing stands above");
+    if (able)
+        return 0;
+    return err_set(
+        err, ERR_HOST,
+        "this host cannot run campaigns with delayed links; what is missing stands above (the virtual world needs none of "
+        "it: laggard run FILE --world virtual)");
 }

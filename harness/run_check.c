@@ -128,6 +128,17 @@ static int check_virtual(struct run *run, struct err *err)
     return 0;
 }
 
+/* A host without namespaces or delays has the virtual world all the same, for schemes of the agents. */
+static int no_network(const struct run *run, struct err *err)
+{
+    for (int c = 0; c < run->plan.cell_count; c++) {
+        const struct cell *cell = &run->plan.cells[c];
+        if (cell->settings.scheme.outside || (cell->arm && cell->arm->agent) || cell->settings.world == WORLD_VIRTUAL)
+            return -ERR_HOST;
+    }
+    return err_wrap(err, "this host cannot emulate %s (`--world virtual` runs it without a network)", run->plan.file_path);
+}
+
 int run_check(struct run *run, struct err *err)
 {
     int result = run_select(run, err);
@@ -143,11 +154,11 @@ int run_check(struct run *run, struct err *err)
     host_limits_read(&run->limits);
     if (result == 0)
         result = link_survey_check_processes(&run->plan, run->only_cell, &run->limits, err);
-    if (result == 0 && emulates)
-        result = fabric_probe(&run->host, err);
-    if (result == 0)
-        result = link_survey_prepare(&run->plan, run->options.engine != NOT_GIVEN ? &run->options.engine : NULL, run->only_cell,
-                                     &run->host, run->arena, &run->survey, err);
+    if (result == 0 && emulates && (result = fabric_probe(&run->host, err)) == -ERR_HOST)
+        result = no_network(run, err);
+    if (result == 0 && (result = link_survey_prepare(&run->plan, run->options.engine != NOT_GIVEN ? &run->options.engine : NULL,
+                                                     run->only_cell, &run->host, run->arena, &run->survey, err)) == -ERR_HOST)
+        result = no_network(run, err);
     if (result == 0)
         result = run_resume_check(run, err);
     if (result == 0)

@@ -29,6 +29,7 @@ is "$? $out" "2 laggard: error: unknown check 'gnuplott', did you mean 'gnuplot'
 LAGGARD_AGENT=/nowhere "$LAGGARD" doctor agent > ../out.text 2> ../err.text
 is "$?" 3 "no agent program: exit code 3"
 like "$(cat ../out.text)" '^needed: agent: .*/nowhere' "and the sentence"
+like "$(cat ../err.text)" 'the virtual world needs none of it: laggard run FILE --world virtual' "and what can be done all the same"
 out=$("$LAGGARD" doctor --root "$SCRATCH/empty" neighbours "cpu quota" steal "clock source" 2>&1)
 is "$? $(printf '%s\n' "$out" | grep -c '^?')" "0 4" "a host that tells nothing"
 # A container that hides the kernel's folders.

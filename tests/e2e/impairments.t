@@ -32,7 +32,11 @@ is "$(query "$db" "SELECT min(measured_packet_count >= 500), min(measured_duplic
 "$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$SCRATCH/none.db" --engine netem --quiet >/dev/null 2>"$SCRATCH/stderr"
 status=$?
 if [ $status = 3 ]; then
-    like "$(cat "$SCRATCH/stderr")" "netem" "an engine that is not there is named"
+    like "$(cat "$SCRATCH/stderr")" "this host cannot emulate $SCRATCH/campaign.yaml \(.--world virtual. runs it without a network\): .*netem" "an engine that is not there is named, and what runs all the same"
+    printf '%s\n' 'name: own' 'workers: 2' 'topology: {link: {rate: 10mbit, delay: 1ms}}' 'workload: {exec: [true]}' > "$SCRATCH/own.yaml"
+    out=$("$LAGGARD" run "$SCRATCH/own.yaml" --db "$SCRATCH/none.db" --engine netem --quiet 2>&1)
+    is "$?" 3 "nor has an outside program that engine"
+    is "$(printf '%s' "$out" | grep -c -e '--world virtual')" 0 "and it is not told of a world that has no programs"
 else
     is $status 0 "engine netem does all of it, too"
 fi
