@@ -182,6 +182,7 @@ check-deb: ## the package on a clean Debian 12 in a folder: lintian, install, ru
 .PHONY: demo
 demo: all ## the study ring-or-server: 36 trials on shaped links, under two minutes, into ring-or-server.db
 	$(B)/laggard run docs/studies/ring-or-server/campaign.yaml
+	@echo "Every timing is in ring-or-server.db; a page with pictures of it (gnuplot): $(B)/laggard report ring-or-server.db -o ring-or-server.html"
 
 .PHONY: bench
 bench: | deps ## print the figures that laggard promises, measured beside their targets
