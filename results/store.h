@@ -130,9 +130,9 @@ struct trial_end {
     enum trial_status status;
     const char *reason; /* of failed and interrupted; NULL */
     enum fidelity fidelity;
-    const char *fidelity_reason; /* of degraded and void; NULL */
-    int64_t duration_ns;
-    int64_t setup_ns, fabric_ns;     /* whole set-up until agents were ready; of which the network */
+    const char *fidelity_reason;     /* of degraded and void; NULL */
+    int64_t duration_ns;             /* of all rounds; counts only when finished, as does setup_ns */
+    int64_t setup_ns, fabric_ns;     /* whole set-up until agents were ready; of which the network, 0: there was none */
     int64_t teardown_ns;             /* until no process was left; 0: there was no network */
     const struct node_result *nodes; /* NULL when failed */
     int node_count;

@@ -218,9 +218,9 @@ static int update_trial(struct store *store, int64_t trial_id, const struct tria
     sql_put_text(update, end->reason);
     sql_put_text(update, finished ? fidelity_names[end->fidelity] : NULL); /* a trial that did not finish has no verdict */
     sql_put_text(update, end->fidelity_reason);
-    sql_put_integer(update, end->duration_ns);
-    sql_put_integer(update, end->setup_ns);
-    sql_put_integer(update, end->fabric_ns);
+    sql_put_unsigned_or_null(update, (uint64_t)end->duration_ns, finished);
+    sql_put_unsigned_or_null(update, (uint64_t)end->setup_ns, finished);
+    sql_put_unsigned_or_null(update, (uint64_t)end->fabric_ns, end->fabric_ns > 0);
     sql_put_unsigned_or_null(update, (uint64_t)end->teardown_ns, end->teardown_ns > 0);
     sql_put_unsigned_or_null(update, (uint64_t)end->parameter_count, end->parameter_count > 0);
     const struct processor_load unknown = {NAN, NAN, NAN}, *load = end->load ? end->load : &unknown;

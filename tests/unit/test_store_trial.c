@@ -128,6 +128,7 @@ static void a_trial_comes_whole_or_not_at_all(void **state)
     assert_asked(fixture, "SELECT digest IS NULL AND duration_ns IS NULL FROM trial", 1);
     fixture_end(fixture, trial_id, &(struct trial_end){.status = TRIAL_FAILED, .reason = err.text});
     assert_asked_text(fixture, "SELECT status FROM trial", "failed");
+    assert_asked(fixture, "SELECT duration_ns IS NULL AND setup_ns IS NULL AND fabric_ns IS NULL FROM trial", 1);
 }
 
 /* Removed, renamed or replaced under the run: SQLite goes on writing to what nobody can find any more. */
