@@ -15,10 +15,23 @@
 #include "results/database.h"
 #include "results/store_internal.h"
 
+/* The file was moved away: what is in its log is folded into it, under its new name, and the log does not stay at the old one. */
+static void leave_no_log(struct store *store)
+{
+    const char *path = sql_path(store->sql);
+    if (store_lock_verify(store->lock, path, NULL) == 0)
+        return;
+    sql_wait_at_most(store->sql, 1000);
+    (void)sql_exec(store->sql, "PRAGMA wal_checkpoint(TRUNCATE)", NULL);
+    store_lock_remove_log(store->lock, path);
+}
+
 static void store_free(struct store *store)
 {
     if (!store)
         return;
+    if (store->sql)
+        leave_no_log(store);
     sql_close(store->sql);
     store_lock_free(store->lock);
     free(store);
@@ -103,7 +116,10 @@ static int open_locked(const char *path, int *interrupted, struct store *store, 
     if (sql_open(path, false, &store->sql, err) < 0 || create_or_recognise(store->sql, err) < 0 ||
         choose_journal(store->sql, err) < 0 || sql_exec(store->sql, "PRAGMA cache_size = -65536", err) < 0)
         return -ERR_HOST;
-    return mark_interrupted(store->sql, interrupted, err);
+    if (mark_interrupted(store->sql, interrupted, err) < 0)
+        return -ERR_HOST;
+    store_lock_note_log(store->lock, path);
+    return 0;
 }
 
 int store_open(const char *path, int *interrupted, struct store **out, struct err *err)

@@ -29,8 +29,8 @@ static const off_t WRITER_BYTE = (off_t)1 << 40;
 
 struct store_lock {
     int fd;
-    dev_t device;
-    ino_t inode;
+    dev_t device, log_device;
+    ino_t inode, log_inode; /* log_inode 0: no log was seen */
     bool created;
     struct store_lock *next;
 };
@@ -222,6 +222,35 @@ int store_lock_verify(const struct store_lock *lock, const char *path, struct er
         "the database '%s' was removed, renamed or replaced while this run was writing to it; run again, and leave it in "
         "its place until the run has ended",
         path);
+}
+
+static int look_at(const char *path, const char *suffix, struct stat *status)
+{
+    char name[PATH_MAX];
+    int length = snprintf(name, sizeof(name), "%s%s", path, suffix);
+    return length < (int)sizeof(name) ? stat(name, status) : -1;
+}
+
+void store_lock_note_log(struct store_lock *lock, const char *path)
+{
+    struct stat status;
+    if (look_at(path, "-wal", &status) == 0) {
+        lock->log_device = status.st_dev;
+        lock->log_inode = status.st_ino;
+    }
+}
+
+void store_lock_remove_log(const struct store_lock *lock, const char *path)
+{
+    struct stat log, file;
+    char name[PATH_MAX];
+    if (store_lock_verify(lock, path, NULL) == 0 || look_at(path, "-wal", &log) < 0 || log.st_ino != lock->log_inode ||
+        log.st_dev != lock->log_device || fstat(lock->fd, &file) < 0 || (file.st_nlink > 0 && log.st_size > 0))
+        return;
+    snprintf(name, sizeof(name), "%s-wal", path);
+    unlink(name);
+    snprintf(name, sizeof(name), "%s-shm", path);
+    unlink(name);
 }
 
 bool store_lock_created(const struct store_lock *lock)

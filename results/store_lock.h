@@ -15,6 +15,11 @@ void store_lock_free(struct store_lock *lock);          /* after the last SQLite
 bool store_lock_created(const struct store_lock *lock); /* the file was not there before */
 /* The path still names the file that was taken; otherwise what is written goes where nobody will find it. */
 int store_lock_verify(const struct store_lock *lock, const char *path, struct err *err);
+/* The write-ahead log that is beside the path now is that of the file that was taken. */
+void store_lock_note_log(struct store_lock *lock, const char *path);
+/* Where the path names another file by now, or none: SQLite would leave the log there, and whatever file is at this path would be
+ * read with it, and be damaged. Removes it unless it holds what the file that was taken, which has another name now, lacks. */
+void store_lock_remove_log(const struct store_lock *lock, const char *path);
 /* Why this file could not be opened for writing, changing nothing; 0 for one that is not there yet but could be created. */
 int store_lock_check(const char *path, struct err *err);
 

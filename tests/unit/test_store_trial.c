@@ -157,6 +157,31 @@ static void a_database_that_is_gone_is_an_error(void **state)
     }
 }
 
+/* A log that stayed would be taken for that of the file which is at the path now, and damage it. What it held is in the file that
+ * was moved. */
+static void a_database_that_was_moved_leaves_no_log(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err = {0};
+    char away[sizeof(fixture->path) + 8], log[sizeof(fixture->path) + 8];
+    snprintf(away, sizeof(away), "%s.away", fixture->path);
+    snprintf(log, sizeof(log), "%s-wal", fixture->path);
+    for (int removed = 0; removed < 2; removed++) {
+        fixture_open(fixture, NULL);
+        fixture_campaign(fixture);
+        assert_int_equal(access(log, F_OK), 0);
+        assert_int_equal(removed ? unlink(fixture->path) : rename(fixture->path, away), 0);
+        assert_int_equal(store_close(steal_pointer(&fixture->store), &err), -ERR_HOST);
+        assert_int_equal(access(log, F_OK), -1);
+    }
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    int64_t campaigns = 0;
+    must(sql_open(away, false, &sql, &err), &err);
+    must(sql_ask_integer(sql, "SELECT count(*) FROM campaign", &campaigns, &err), &err);
+    assert_int_equal(campaigns, 1);
+    unlink(away);
+}
+
 static void an_unknown_cell_is_an_error(void **state)
 {
     struct fixture *fixture = *state;
@@ -285,7 +310,7 @@ int main(void)
         TEST(a_failed_trial_keeps_its_reason_and_has_no_verdict),
         TEST(many_rounds_and_spans_are_stored_row_by_row),
         TEST(a_trial_comes_whole_or_not_at_all),
-        TEST(a_database_that_is_gone_is_an_error),
+        TEST(a_database_that_is_gone_is_an_error), TEST(a_database_that_was_moved_leaves_no_log),
         TEST(an_unknown_cell_is_an_error),
         TEST(links_asked_read_back_and_measured),
         TEST(predictions_have_parts_or_a_reason),
