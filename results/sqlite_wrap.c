@@ -130,6 +130,11 @@ void sql_wait_at_most(struct sql *sql, int milliseconds)
     sqlite3_busy_timeout(sql->handle, milliseconds);
 }
 
+void sql_forget_pages(struct sql *sql)
+{
+    sqlite3_db_release_memory(sql->handle);
+}
+
 int sql_exec(struct sql *sql, const char *text, struct err *err)
 {
     if (sqlite3_exec(sql->handle, text, NULL, NULL, NULL) != SQLITE_OK)

@@ -25,6 +25,7 @@ void sql_cleanup(struct sql **sql); /* for cleanup() */
 const char *sql_path(const struct sql *sql);
 const char *sql_version(void);
 void sql_wait_at_most(struct sql *sql, int milliseconds);
+void sql_forget_pages(struct sql *sql); /* gives back the memory of pages that were kept for being read again */
 
 int sql_exec(struct sql *sql, const char *text, struct err *err); /* any number of statements, results ignored */
 bool sql_is_locked(const struct sql *sql); /* whether what failed last did so because another program uses the file */

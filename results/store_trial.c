@@ -264,5 +264,6 @@ int store_trial_end(struct store *store, int64_t trial_id, const struct trial_en
         store_predictions(store, trial_id, "measured", end->predicted_measured, end->size_count, err) < 0 ||
         (end->status == TRIAL_FINISHED && store_metrics(store, trial_id, end, err) < 0) || sql_commit(&transaction, err) < 0)
         return -ERR_HOST;
+    sql_forget_pages(store->sql); /* or a long campaign would hold as much of its database as the cache may take */
     return 0;
 }

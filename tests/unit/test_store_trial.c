@@ -1,6 +1,8 @@
 /* test_store_trial.c: what a trial writes, and that it comes whole or not at all. */
 #include "results_fixture.h"
 
+#include <malloc.h>
+
 static void a_campaign_is_stored_with_its_file_and_host(void **state)
 {
     struct fixture *fixture = *state;
@@ -99,6 +101,30 @@ static void many_rounds_and_spans_are_stored_row_by_row(void **state)
                  (long long)trial_id);
         assert_asked(fixture, query, counts[c]);
     }
+}
+
+/* SQLite keeps pages that it may need again, up to what `cache_size` allows: in a campaign of thousands of trials that is the
+ * database's growth, once over, in memory that agents and caches of the host could use. */
+static void memory_does_not_grow_with_the_database(void **state)
+{
+    enum { TRIALS = 30, SPANS = 2000 };
+    static struct span_record spans[SPANS];
+    struct fixture *fixture = *state;
+    struct fixture_content content;
+    size_t held_first = 0;
+    fixture_open(fixture, NULL);
+    fixture_campaign(fixture);
+    for (uint32_t i = 0; i < SPANS; i++)
+        spans[i] = (struct span_record){.round = i, .peer = 1, .begin_ns = MS(1) * i, .end_ns = MS(1) * i + 5, .bytes = i};
+    fixture_content(&content, 0);
+    content.nodes[2].spans = spans;
+    content.nodes[2].span_count = SPANS;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        fixture_end(fixture, fixture_begin(fixture, 0, trial, ""), &content.end);
+        if (trial == 0)
+            held_first = mallinfo2().uordblks;
+    }
+    assert_true(mallinfo2().uordblks < held_first + 256 * 1024);
 }
 
 /* The last thing that is written breaks a key: nothing of the trial may be there, and it may still fail in order. */
@@ -309,6 +335,7 @@ int main(void)
         TEST(a_trial_row_says_what_ran),
         TEST(a_failed_trial_keeps_its_reason_and_has_no_verdict),
         TEST(many_rounds_and_spans_are_stored_row_by_row),
+        TEST(memory_does_not_grow_with_the_database),
         TEST(a_trial_comes_whole_or_not_at_all),
         TEST(a_database_that_is_gone_is_an_error), TEST(a_database_that_was_moved_leaves_no_log),
         TEST(an_unknown_cell_is_an_error),
