@@ -264,9 +264,12 @@ static bool is_decimal(const char *text)
 
 int units_parse_number(const char *text, double minimum, double maximum, double *value, struct err *err)
 {
+    double parsed;
+    if (!is_decimal(text) && units_parse_share(text, minimum, maximum, &parsed, NULL) == 0)
+        return err_set(err, ERR_USAGE, "found '%s', a decimal number is needed: %g", found_text(text).text, parsed);
     if (!is_decimal(text))
         return err_set(err, ERR_USAGE, "found '%s', a decimal number is needed", found_text(text).text);
-    double parsed = strtod(text, NULL);
+    parsed = strtod(text, NULL);
     if (!isfinite(parsed))
         return err_set(err, ERR_USAGE, "found '%s', which is too large", found_text(text).text);
     if (parsed < minimum || parsed > maximum) {

@@ -188,6 +188,10 @@ static void numbers(void **state)
     }
     assert_int_equal(units_parse_number("1e999", -INFINITY, INFINITY, &value, &err), -ERR_USAGE);
     assert_string_equal(err.text, "found '1e999', which is too large");
+    assert_int_equal(units_parse_number("12.5%", 0, 1, &value, &err), -ERR_USAGE);
+    assert_string_equal(err.text, "found '12.5%', a decimal number is needed: 0.125");
+    assert_int_equal(units_parse_number("%", 0, 1, &value, &err), -ERR_USAGE);
+    assert_string_equal(err.text, "found '%', a decimal number is needed");
     assert_int_equal(units_parse_number("1.5", 0, 1, &value, &err), -ERR_USAGE);
     assert_string_equal(err.text, "found '1.5', allowed is 0 to 1");
     assert_int_equal(units_parse_number("-1", 0.5, INFINITY, &value, &err), -ERR_USAGE);
