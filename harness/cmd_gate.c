@@ -210,6 +210,33 @@ static int judge(const struct gate_options *options, struct err *err)
     return options->asked.self_test ? self_test(&result) : result.exit_code;
 }
 
+/* What is asked for and would not come is refused: whoever waits for a file should not wait in vain. */
+static int check_calibrate(const struct gate_options *options, struct err *err)
+{
+    const struct gate_asked *asked = &options->asked;
+    const struct {
+        const char *name;
+        bool given;
+    } judging[] = {{"self-test", asked->self_test},
+                   {"store", options->store},
+                   {"json", options->json},
+                   {"markdown", options->markdown},
+                   {"junit", options->junit},
+                   {"bmf", options->bmf},
+                   {"benchmark-action", options->benchmark},
+                   {"github", options->github},
+                   {"baseline", asked->baseline_db},
+                   {"baseline-name", asked->baseline_name},
+                   {"revision", asked->revision},
+                   {"thresholds", asked->thresholds},
+                   {"calibration", asked->calibration}};
+    for (size_t i = 0; i < sizeof(judging) / sizeof(judging[0]); i++)
+        if (judging[i].given)
+            return err_set(err, ERR_USAGE, "--%s: --calibrate judges nothing, so there are no verdicts; leave --%s out",
+                           judging[i].name, judging[i].name);
+    return 0;
+}
+
 int cmd_gate(int argc, char **argv, struct err *err)
 {
     struct gate_options options = {.asked.slowdown = 0.1};
@@ -220,13 +247,15 @@ int cmd_gate(int argc, char **argv, struct err *err)
     options.asked.db = argv[0];
     if (options.slowdown && units_parse_share(options.slowdown, 1e-6, 1, &options.asked.slowdown, err) < 0)
         return err_wrap(err, "--slowdown");
+    if (options.slowdown && !options.asked.self_test)
+        return err_set(err, ERR_USAGE, "--slowdown is about --self-test: leave it out, or add that");
+    if (options.calibrate && (result = check_calibrate(&options, err)) < 0)
+        return result;
     if (options.json && options.github)
         return err_set(err, ERR_USAGE,
                        "--github: annotations are lines between others, which no JSON document has; leave --json out");
-    if (options.store && (options.calibrate || options.asked.self_test))
-        return err_set(err, ERR_USAGE, "--store: %s; leave --store out",
-                       options.calibrate ? "--calibrate judges nothing, so there are no verdicts"
-                                         : "a self-test judges numbers that nobody measured");
+    if (options.store && options.asked.self_test)
+        return err_set(err, ERR_USAGE, "--store: a self-test judges numbers that nobody measured; leave --store out");
     if (options.calibrate)
         return calibrate(&options);
     return judge(&options, err);

@@ -100,6 +100,9 @@ static int draw(const char *db, const char *name, const struct plot_options *opt
     const struct plot_kind *kind = plot_find(name, err);
     if (!kind)
         return -ERR_USAGE;
+    if ((options->trial > 0 && !kind->of_a_trial) || (options->round >= 0 && !kind->of_a_round))
+        return err_set(err, ERR_USAGE, "plot: %s takes no --%s: leave it out", name,
+                       options->trial > 0 && !kind->of_a_trial ? "trial" : "round");
     int result = database_open(db, &sql, err);
     if (result == 0)
         result = plot_campaign(sql, options->campaign, &asked.campaign_id, err);

@@ -21,16 +21,16 @@ const char *const plot_colours[PLOT_COLOUR_COUNT] = {"#0072b2", "#d55e00", "#008
                                                      "#9a6a00", "#2a8cc7", "#5b4bb5", "#6b6b00"};
 
 const struct plot_kind plot_kinds[] = {
-    {"round-time", "cells compared: every trial, medians with 95 % intervals, predictions", plot_draw_round_time},
-    {"sizes", "bandwidth against message size", plot_draw_sizes},
-    {"predictions", "measured mean round times against predicted ones", plot_draw_predictions},
-    {"learning", "loss against time", plot_draw_learning_time},
-    {"learning-rounds", "loss against rounds", plot_draw_learning_rounds},
-    {"timeline", "one round of one trial: who computed, sent and received when", plot_draw_timeline},
-    {"stragglers", "how far each worker is behind the fastest", plot_draw_stragglers},
-    {"history", "a metric over the campaigns of a file, and where its level changed", plot_draw_history},
-    {"links", "links as measured, beside what was asked", plot_draw_links},
-    {NULL, NULL, NULL},
+    {"round-time", "cells compared: every trial, medians with 95 % intervals, predictions", plot_draw_round_time, false, false},
+    {"sizes", "bandwidth against message size", plot_draw_sizes, false, false},
+    {"predictions", "measured mean round times against predicted ones", plot_draw_predictions, false, false},
+    {"learning", "loss against time", plot_draw_learning_time, false, false},
+    {"learning-rounds", "loss against rounds", plot_draw_learning_rounds, false, false},
+    {"timeline", "one round of one trial: who computed, sent and received when", plot_draw_timeline, true, true},
+    {"stragglers", "how far each worker is behind the fastest", plot_draw_stragglers, false, false},
+    {"history", "a metric over the campaigns of a file, and where its level changed", plot_draw_history, false, false},
+    {"links", "links as measured, beside what was asked", plot_draw_links, true, false},
+    {NULL, NULL, NULL, false, false},
 };
 
 void picture_free(struct picture *picture)

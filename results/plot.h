@@ -3,6 +3,7 @@
 #ifndef LAGGARD_RESULTS_PLOT_H
 #define LAGGARD_RESULTS_PLOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -30,6 +31,7 @@ void picture_free(struct picture *picture); /* for cleanup() */
 struct plot_kind {
     const char *name, *summary;
     int (*draw)(struct sql *sql, const struct plot_asked *asked, struct picture *picture, struct err *err);
+    bool of_a_trial, of_a_round; /* looks at plot_asked's */
 };
 extern const struct plot_kind plot_kinds[]; /* ends with a row without a name */
 /* NULL when there is none; then `err` says which is near. */

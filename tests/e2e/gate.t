@@ -101,6 +101,10 @@ run slow.yaml other-seed.db --seed 3
 "$LAGGARD" merge merged.db other-seed.db kept.db > merge.text 2>&1
 is "$(query merged.db "SELECT v.campaign_id, count(*), min(c.campaign_id = v.campaign_id) FROM verdicts v JOIN cell c USING (cell_id) GROUP BY 1")" "2 4 1" "a merge takes them along"
 refused "a self-test's verdicts" 2 "a self-test judges numbers that nobody measured" gate kept.db --store --self-test
+refused "a file of a calibration" 2 "--junit: --calibrate judges nothing" gate kept.db --calibrate --junit calibration.xml
+refused "a document of a calibration" 2 "--json: --calibrate judges nothing" gate kept.db --calibrate --json
+refused "a calibration and a self-test" 2 "--self-test: --calibrate judges nothing" gate kept.db --calibrate --self-test
+refused "a slowdown of nothing" 2 "--slowdown is about --self-test" gate kept.db --slowdown 20%
 refused "verdicts of a calibration" 2 "judges nothing" gate kept.db --store --calibrate
 
 run same.yaml same.db

@@ -155,6 +155,8 @@ refused "a file, but no plot" 2 "plot: no picture is named for 'p.svg'; .laggard
 refused "a name that ends with another format" 2 "'p.jpg' ends with '.jpg', but pictures are svg, png or pdf" tiny.db timeline -o p.jpg
 is "$(ls | grep '^p\.')" "" "and no file is made"
 refused "an unknown plot" 2 "did you mean 'timeline'" tiny.db timelime
+refused "a trial of a picture of all" 2 "round-time takes no --trial" tiny.db round-time --trial 1
+refused "a round of a picture of links" 2 "links takes no --round" tiny.db links --trial 1 --round 2
 refused "no database" 2 "there is no database" none.db timeline
 refused "an unknown campaign" 2 "holds no campaign 9" tiny.db timeline --campaign 9
 refused "an unknown trial" 2 "holds no trial 99" tiny.db timeline --trial 99
