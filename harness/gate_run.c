@@ -153,5 +153,8 @@ int gate_run(const struct gate_asked *asked, struct arena *arena, struct gate_re
     }
     if (result == 0 && !asked->every_metric && !asked->values_only)
         result = check_noise(asked, question, own, other, err);
-    return result == 0 ? gate_judge(question, arena, out, err) : result;
+    if (result == 0 && (result = gate_judge(question, arena, out, err)) == -ERR_BASELINE && baseline_id > 0 && itself)
+        result = err_wrap(err, "campaign %s (%" PRId64 ") is itself the baseline that is set in '%s'", campaign->name,
+                          campaign->campaign_id, asked->db);
+    return result;
 }

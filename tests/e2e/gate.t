@@ -181,6 +181,7 @@ is "$(cat out.text)" "no baseline is set" "no baseline is set"
 "$LAGGARD" baselines set plain.db --revision abc123 > out.text
 is "$? $(cat out.text)" "0 baseline main is set in plain.db" "a baseline is set"
 like "$("$LAGGARD" baselines show plain.db | tail -n 1)" "^1 +main +abc123 +20.*plain \(1\) +12$" "and listed"
+refused "a campaign that is the baseline" 6 "campaign plain \(1\) is itself the baseline that is set in 'plain.db': there is nothing to compare with" gate plain.db
 run plain.yaml plain.db --seed 9
 gate plain.db
 is "$?" 0 "a campaign without arms is compared with the baseline of its database"
