@@ -14,7 +14,7 @@ PKG_CONFIG ?= pkg-config
 
 OPTIMISE_release := -O2 -g
 OPTIMISE_debug := -O0 -g3
-OPTIMISE_asan := -O1 -g -fsanitize=address -fno-omit-frame-pointer
+OPTIMISE_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 OPTIMISE_ubsan := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 OPTIMISE_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 OPTIMISE_seeded := -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -212,10 +212,10 @@ asan ubsan: SANITIZED ?= unit fuzz
 tsan: SANITIZED ?= $(addprefix unit/test_,compute_thread emulated emulated_compute emulated_sizes)
 # Single unit tests need no more than themselves.
 sanitized_goals = $(if $(filter-out unit/%,$(SANITIZED)),programs test-programs,$(patsubst unit/%,build/$(1)/tests/unit/%,$(SANITIZED)))
-asan: | deps ## the unit tests and fuzz targets, or SANITIZED (unit fuzz netns e2e), under the address sanitizer
+asan: | deps ## the unit tests and fuzz targets, or SANITIZED (unit fuzz netns e2e), under the address and undefined behaviour sanitizers
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan $(call sanitized_goals,asan)
 	$(Q)ASAN_OPTIONS=detect_stack_use_after_return=1:$$ASAN_OPTIONS LAGGARD_BUILD=build/asan tests/run-check $(SANITIZED)
-ubsan: | deps ## the same under the undefined behaviour sanitizer
+ubsan: | deps ## the same under the undefined behaviour sanitizer alone, faster and in less memory
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=ubsan $(call sanitized_goals,ubsan)
 	$(Q)LAGGARD_BUILD=build/ubsan tests/run-check $(SANITIZED)
 # setarch: the sanitizer refuses layouts of memory that newer kernels choose at random.
