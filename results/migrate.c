@@ -160,12 +160,21 @@ static int replace(const char *path, struct migration *done, struct err *err)
     return result;
 }
 
+/* Of a file that is cut off or damaged, "there is nothing to do" would be half the truth. */
+static int look_at(const char *path, struct err *err)
+{
+    cleanup(sql_cleanup) struct sql *sql = NULL;
+    return database_open(path, &sql, err);
+}
+
 int migrate(const char *path, struct migration *done, struct err *err)
 {
     *done = (struct migration){.to = STORE_VERSION};
     int result = database_version(path, &done->from, err);
-    if (result < 0 || done->from == STORE_VERSION)
+    if (result < 0)
         return result;
+    if (done->from == STORE_VERSION)
+        return look_at(path, err);
     if (done->from == 0)
         return err_set(err, ERR_USAGE,
                        "cannot migrate '%s': it is no database of laggard, or one whose first campaign never began; name one that "

@@ -101,6 +101,8 @@ cp was.db metrics.db && query metrics.db "UPDATE metric SET name = 'other' WHERE
 stays "metrics of another program" 3 "1 of its metrics" metrics.db
 head -c 20000 was.db > short.db
 stays "a truncated file" 3 "short.db" short.db
+head -c 20000 new.db > cut.db
+stays "a truncated file of this version" 3 "cut.db" cut.db
 seq 100 > text.db
 stays "what is no database" 2 "not an SQLite file" text.db
 stays "no file" 2 "there is no database" none.db
