@@ -13,6 +13,7 @@ fi
 [ "$(id -u)" != 0 ] || [ ! -d /run/netns ] || mount -t tmpfs none /run/netns
 . "$(dirname "$0")/lib.sh"
 can_emulate || skip_all "this host cannot emulate"
+without_leak_search
 KILLS_LANE=${KILLS_LANE:-}
 : "${LAGGARD_KILLS:=20}" "${LAGGARD_KILL_SEED:=$(date +%s)}"
 : "${LAGGARD_KILL_LOG:=$SCRATCH/log}"
