@@ -3,6 +3,9 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 LAGGARD=$PWD/$LAGGARD_BUILD/laggard
 
+has_address_sanitizer() { # the program of this build: it needs /proc, and more memory than a limit may leave
+    nm "$LAGGARD" 2>/dev/null | grep -q __asan_
+}
 # The address sanitizer looks for leaks in a process of its own, which stops the program: not under strace, and a program waits for ever when a
 # test kills that process.
 without_leak_search() {

@@ -37,7 +37,7 @@ digests() { # digests DB
 is "$(digests "$SCRATCH/again.db")" "$(digests "$db")" "the same file and seed give the same digests"
 GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-AVX,-AVX512F,-FMA4 "$LAGGARD" run "$SCRATCH/campaign.yaml" --db "$SCRATCH/masked.db" --quiet >/dev/null 2>&1
 is "$(digests "$SCRATCH/masked.db")" "$(digests "$db")" "so does a processor without FMA"
-if command -v valgrind >/dev/null && ! nm "$LAGGARD" | grep -q __asan_; then
+if command -v valgrind >/dev/null && ! has_address_sanitizer; then
     "$LAGGARD" run "$SCRATCH/campaign.yaml" --only 2 --db "$SCRATCH/one.db" --quiet >/dev/null 2>&1
     valgrind -q --error-exitcode=9 "$LAGGARD" run "$SCRATCH/campaign.yaml" --only 2 --db "$SCRATCH/valgrind.db" --quiet >/dev/null 2>&1
     is "$? $(digests "$SCRATCH/valgrind.db")" "0 $(digests "$SCRATCH/one.db")" "so does valgrind's processor, which finds nothing wrong"
