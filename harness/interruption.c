@@ -71,13 +71,22 @@ int interruption_open(int *fd, struct err *err)
     return 0;
 }
 
+/* A shell without job control has what it starts in the background ignore SIGINT: the next one would not kill. */
+static void let_the_next_kill(void)
+{
+    for (int i = 0; i < SIGNALS; i++)
+        if (sigismember(&state.signals, signal_numbers[i]))
+            signal(signal_numbers[i], SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
+}
+
 static void *take_the_next(void *unused)
 {
     const struct timespec at_once = {0};
     clock_sleep_until(state.noticed_ns + ECHO_NS);
     while (sigtimedwait(&state.signals, NULL, &at_once) > 0)
         ;
-    pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
+    let_the_next_kill();
     for (;;)
         pause();
     return unused;
@@ -101,7 +110,7 @@ static void notice(void)
     if (pthread_create(&thread, NULL, take_the_next, NULL) == 0)
         pthread_detach(thread);
     else
-        sigprocmask(SIG_UNBLOCK, &state.signals, NULL);
+        let_the_next_kill();
     if (isatty(STDERR_FILENO))
         log_warning("ending what runs and keeping what was finished; the next signal kills at once");
 }

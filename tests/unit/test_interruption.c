@@ -69,6 +69,13 @@ static void second_kills(void)
     }
 }
 
+/* A shell without job control starts what runs in the background so. */
+static void second_kills_where_the_shell_ignores_it(void)
+{
+    signal(SIGINT, SIG_IGN);
+    second_kills();
+}
+
 /* A terminal that closes, timeout(1), a service manager: several signals, one wish. On a host that is too busy for them to come
  * together, the last one kills. */
 static void echoes_do_not_kill(void)
@@ -107,6 +114,9 @@ static void signals_interrupt(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 143);
     status = status_of(second_kills);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGINT);
+    status = status_of(second_kills_where_the_shell_ignores_it);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGINT);
     int64_t began_ns, took_ns;
