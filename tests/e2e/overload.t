@@ -12,6 +12,7 @@ name: overload
 topology: {shape: star, link: {rate: 100mbit}}
 workload: {model: synthetic, size: 20KB, rounds: 60}
 compute: {time: {distribution: constant, value: 5ms}}
+message_cost: 30us
 scheme: ring
 workers: 3
 Y

@@ -20,8 +20,8 @@ controller=$!
 # Between two trials, or in one: what several looks saw at the least is held all the time, if they saw both.
 look() { # look TRIALS: waits until so many have ended; then: kB of memory at the least and at the most, descriptors at the least and at the most
     tries=0
-    until [ "$(query soak.db "SELECT count(*) FROM trial WHERE status = 'finished'" 2>/dev/null || echo 0)" -ge "$1" ] || [ $tries -ge 30000 ] || [ ! -d /proc/$controller/fd ]; do
-        sleep 0.05
+    until [ "$(query soak.db "SELECT count(*) FROM trial WHERE status = 'finished'" 2>/dev/null || echo 0)" -ge "$1" ] || [ $tries -ge 8000 ] || [ ! -d /proc/$controller/fd ]; do
+        sleep 0.2 # each look starts a program
         tries=$((tries + 1))
     done
     for _ in 1 2 3 4 5 6 7 8 9 10; do
