@@ -65,10 +65,12 @@ int recorder_init(struct recorder *recorder, const struct recorder_options *opti
     *recorder = (struct recorder){.options = *options, .end_round = options->rounds};
     if (!options->grows)
         take_estimated(recorder);
-    if (!options->grows || !options->leaps) { /* else few of the rounds may be this node's: room is made as they come */
-        recorder->round_capacity = options->rounds;
+    const bool all = !options->grows || !options->leaps; /* else few may be this node's: more room is made as they come */
+    recorder->round_capacity = all ? options->rounds : options->rounds_wanted;
+    if (all)
         recorder->rounds = touched_alloc(options->arena, options->rounds * sizeof(*recorder->rounds));
-    }
+    else if (options->rounds_wanted > 0)
+        recorder->rounds = arena_new_array(options->arena, struct round_record, options->rounds_wanted);
     recorder->snapshot_capacity = (uint32_t)snapshots;
     recorder->snapshots = arena_new_array(options->arena, struct snapshot, snapshots);
     for (uint64_t i = 0; i < snapshots; i++)

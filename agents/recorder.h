@@ -19,8 +19,9 @@ struct snapshot {
 };
 struct recorder_options {
     struct arena *arena;
-    uint32_t rounds;       /* that the trial has, warm-up included, of all message sizes */
-    uint64_t spans_wanted; /* an estimate; 0: record none */
+    uint32_t rounds;        /* that the trial has, warm-up included, of all message sizes */
+    uint32_t rounds_wanted; /* an estimate of this node's, where it leaps and memory grows; 0: none */
+    uint64_t spans_wanted;  /* an estimate; 0: record none */
     uint64_t gradients_wanted;
     bool without_gradients; /* nobody will look at them: none is recorded, and none counts as lost */
     bool leaps; /* rounds may be left out */

@@ -66,12 +66,15 @@ static int make_node(struct virtual_world *world, int index, struct err *err)
     own->retry = RETRY_NONE;
     own->lost_ns = -1;
     own->flow = own->later_first = own->later_last = NONE;
+    const bool leaps = worker && setup->scheme->flags & SCHEME_ROUNDS_AT_SERVER;
+    const uint32_t rounds = (uint32_t)setup->rounds, share = rounds / (uint32_t)setup->workers;
     const struct recorder_options recorder = {
         .arena = options->arena,
-        .rounds = (uint32_t)setup->rounds,
+        .rounds = rounds,
+        .rounds_wanted = leaps ? share + share / 4 : 0, /* each worker one of a model's receivers, some more often than others */
         .spans_wanted = options->record_spans,
         .without_gradients = options->without_gradients,
-        .leaps = worker && setup->scheme->flags & SCHEME_ROUNDS_AT_SERVER,
+        .leaps = leaps,
         .grows = true,
         .evaluate_every = options->evaluate_every,
         .snapshot_floats = workload_real(own->workload) && (index == 0 || index == setup->workers) ? setup->parameter_count : 0,

@@ -82,6 +82,24 @@ static void room_for_few_of_many_rounds(void **state)
     assert_false(recorder_round(&recorder, ROUNDS, 1));
 }
 
+/* Room for an estimate is made once; who was underestimated gets more. */
+static void room_for_the_rounds_expected(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 1000, WANTED = 250 };
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    struct recorder recorder;
+    struct recorder_options options = {.arena = arena, .rounds = ROUNDS, .rounds_wanted = WANTED, .leaps = true, .grows = true};
+    assert_int_equal(recorder_init(&recorder, &options, NULL), 0);
+    const struct round_record *first = recorder.rounds;
+    for (uint32_t round = 0; round < WANTED; round++)
+        assert_true(recorder_round(&recorder, 2 * round, round));
+    assert_ptr_equal(recorder.rounds, first);
+    assert_true(recorder_round(&recorder, 2 * WANTED, WANTED));
+    for (uint32_t i = 0; i <= WANTED; i++)
+        assert_int_equal(recorder.rounds[i].round, 2 * i);
+}
+
 static void rounds_come_in_order_and_end(void **state)
 {
     (void)state;
@@ -166,6 +184,7 @@ int main(void)
         cmocka_unit_test(gradients_that_nobody_looks_at_are_neither_recorded_nor_lost),
         cmocka_unit_test(an_estimate_out_of_bounds_is_cut),
         cmocka_unit_test(room_for_few_of_many_rounds),
+        cmocka_unit_test(room_for_the_rounds_expected),
         cmocka_unit_test(rounds_come_in_order_and_end),
         cmocka_unit_test(rounds_go_on_with_the_next_message_size),
         cmocka_unit_test(the_initial_every_nth_and_the_last_model_are_kept),
