@@ -4,10 +4,13 @@
  * delay. The quantile q of n draws lies, 99 times in 100, between the table's quantiles q -+ 2.58 sqrt(q (1 - q) / n); the standard
  * deviation's own error follows from the table's fourth moment.
  *
- * Fates. A datagram is duplicated with d, each copy lost with l, corrupted with c. It never comes when all its copies are lost, or
- * when the wrong bit hits its headers (28 bytes of IPv4 and UDP), which the kernel then drops. Losses of a two-state chain are
- * correlated: rho^k between two k packets apart, rho = 1 - p - r, so that a count of them varies more than independent ones would.
- * For the same reason the mean run of losses is P(lost) / P(lost after one that was not). */
+ * Fates. A datagram is doubled with d, each copy lost with l, corrupted with c. On both engines one that is to be doubled and lost
+ * goes on alone; for a second copy a loss is drawn once more, right behind. A datagram never comes when no copy is left, or when a
+ * wrong bit hits the headers (28 bytes of IPv4 and UDP) of all that are, which the kernel then drops. Losses are a two-state
+ * chain's, of which a datagram takes one step, or two where it has a second copy: with M what it moves from state to state, E the
+ * same where it never comes, and pi the stationary distribution of M, P(lost) = pi E 1, P(lost, and the next one too) = pi E E 1. A
+ * count of losses varies more than independent ones' would: those k datagrams apart correlate, by the second eigenvalue of M to
+ * the k. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -57,42 +60,77 @@ void measure_expect_delays(const struct direction *asked, uint32_t probes, struc
     }
 }
 
-/* Mean, probability that the next one is lost behind a lost one, and variance of a count against independent losses'. */
-static void expect_losses(const struct impairments *asked, double *loss, double *again, double *variance)
+/* The chain of losses: state 0 good, 1 bad. Independent losses never leave the good one. */
+struct loss_chain {
+    double step[2][2], loss[2];
+};
+
+static struct loss_chain chain_of(const struct impairments *asked)
 {
-    struct gilbert_elliott chain = impairment_bursts(asked);
-    *loss = *again = asked->loss;
-    *variance = 1;
-    if (chain.p <= 0)
-        return;
-    double bad = chain.p / (chain.p + chain.r), good = 1 - bad, rho = 1 - chain.p - chain.r;
-    *loss = bad * chain.loss_bad + good * chain.loss_good;
-    if (*loss <= 0 || *loss >= 1)
-        return;
-    double bad_if_lost = bad * chain.loss_bad / *loss;
-    double bad_next = bad_if_lost * (1 - chain.r) + (1 - bad_if_lost) * chain.p;
-    *again = bad_next * chain.loss_bad + (1 - bad_next) * chain.loss_good;
-    double covariance = pow(chain.loss_bad - chain.loss_good, 2) * bad * good;
-    *variance = 1 + 2 * covariance * rho / (1 - rho) / (*loss * (1 - *loss));
+    struct gilbert_elliott bursts = impairment_bursts(asked);
+    if (bursts.p <= 0)
+        return (struct loss_chain){.step = {{1, 0}, {0, 1}}, .loss = {asked->loss, asked->loss}};
+    return (struct loss_chain){.step = {{1 - bursts.p, bursts.p}, {bursts.r, 1 - bursts.r}},
+                               .loss = {bursts.loss_good, bursts.loss_bad}};
+}
+
+/* What a datagram does that finds each state, and where it leaves the chain. */
+struct datagram {
+    double move[2][2], never[2][2]; /* M and E */
+    double lost[2], twice[2];       /* no copy is left; both are */
+};
+
+static void follow_datagram(const struct loss_chain *chain, double duplicate, double dropped, struct datagram *datagram)
+{
+    *datagram = (struct datagram){0};
+    for (int from = 0; from < 2; from++) {
+        const double loss = chain->loss[from], second = (1 - loss) * duplicate;
+        const double alone = loss * duplicate + (1 - loss) * (1 - duplicate);
+        datagram->lost[from] = loss * (1 - duplicate);
+        for (int to = 0; to < 2; to++) {
+            const double step = chain->step[from][to], again = chain->loss[to];
+            datagram->move[from][to] += (1 - second) * step;
+            datagram->never[from][to] += (datagram->lost[from] + alone * dropped) * step;
+            datagram->twice[from] += second * step * (1 - again);
+            for (int end = 0; end < 2; end++) {
+                const double steps = second * step * chain->step[to][end];
+                datagram->move[from][end] += steps;
+                datagram->never[from][end] += steps * dropped * (again + (1 - again) * dropped);
+            }
+        }
+    }
 }
 
 void measure_expect_fates(const struct direction *asked, double spacing_ns, uint32_t payload_bytes,
                           struct measure_fates_expectation *expected)
 {
     const struct impairments *impairments = &asked->impairments;
-    double loss, again, variance, duplicate = impairments->duplicate;
-    double headers = (double)HEADER_BYTES / (double)(HEADER_BYTES + payload_bytes);
-    expect_losses(impairments, &loss, &again, &variance);
-    /* On both engines a packet that is to be doubled and lost goes on alone; for a second copy is drawn once more, right behind. */
-    double all_copies = loss * (1 - duplicate), both = 1 - 2 * loss + loss * again;
-    double in_flight = spacing_ns > 0 ? floor((double)asked->delay_ns / spacing_ns) : 0;
+    const double headers = (double)HEADER_BYTES / (double)(HEADER_BYTES + payload_bytes), dropped = impairments->corrupt * headers;
+    const struct loss_chain chain = chain_of(impairments);
+    struct datagram datagram;
+    follow_datagram(&chain, impairments->duplicate, dropped, &datagram);
+    const double to_bad = datagram.move[0][1], to_good = datagram.move[1][0], bad = to_bad > 0 ? to_bad / (to_bad + to_good) : 0;
+    const double shares[2] = {1 - bad, bad};
+    double loss = 0, no_copy = 0, twice = 0, lost = 0, lost_next = 0, variance = 1;
+    for (int from = 0; from < 2; from++) {
+        loss += shares[from] * chain.loss[from];
+        no_copy += shares[from] * datagram.lost[from];
+        twice += shares[from] * datagram.twice[from];
+        for (int to = 0; to < 2; to++) {
+            lost += shares[from] * datagram.never[from][to];
+            lost_next += shares[from] * datagram.never[from][to] * (datagram.never[to][0] + datagram.never[to][1]);
+        }
+    }
+    if (to_bad > 0 && lost > 0 && lost < 1)
+        variance += 2 * (lost_next - lost * lost) / (to_bad + to_good) / (lost * (1 - lost));
+    const double in_flight = spacing_ns > 0 ? floor((double)asked->delay_ns / spacing_ns) : 0;
     *expected = (struct measure_fates_expectation){
-        .lost = all_copies + (1 - all_copies) * impairments->corrupt * headers,
-        .duplicated = duplicate * both,
-        .corrupted = (1 - all_copies) * impairments->corrupt * (1 - headers),
+        .lost = lost,
+        .duplicated = twice,
+        .corrupted = (1 - no_copy) * impairments->corrupt * (1 - headers),
         .reordered = impairments->reorder * (1 - loss) * (1 - pow(impairments->reorder, in_flight)),
         .reordering_shows = in_flight >= 2,
-        .loss_run = again < 1 ? 1 / (1 - again) : INFINITY,
+        .loss_run = lost > 0 ? lost / (lost - lost_next) : 1, /* INFINITY where all is lost */
         .loss_variance = variance,
     };
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "netem/impairment.h"
 #include "netem/measure.h"
 #include "netem/measure_internal.h"
 
@@ -83,14 +84,66 @@ static void copies_and_wrong_bits(void **state)
     struct measure_fates_expectation expected = fates_of(&(struct impairments){.loss = 0.1, .duplicate = 0.5});
     assert_near(expected.lost, 0.1 * 0.5, 1e-12); /* what is lost and doubled goes on alone */
     assert_near(expected.duplicated, 0.5 * 0.81, 1e-12);
-    /* In bursts the second copy fares as the first did, mostly: 5/6 come through, and behind one of them 95 %. */
+    /* In bursts the second copy fares as the first did, mostly; it takes the chain a step further, and only where nothing was lost:
+     * the good state is left with 0.9 * 0.05 + 0.1 * (0.95 * 0.05 + 0.05 * 0.75), the bad one with 0.25. */
     expected = fates_of(&(struct impairments){.gilbert_elliott = {.p = 0.05, .r = 0.25, .loss_bad = 1}, .duplicate = 0.1});
-    assert_near(expected.duplicated, 0.1 * 5 / 6 * 0.95, 1e-12);
-    assert_near(expected.lost, 0.9 / 6, 1e-12);
+    const double bad = 0.0535 / (0.0535 + 0.25);
+    assert_near(expected.duplicated, (1 - bad) * 0.1 * 0.95, 1e-12);
+    assert_near(expected.lost, bad * 0.9, 1e-12);
+    assert_near(expected.loss_run, 1 / (1 - 0.75 * 0.9), 1e-12);
     expected = fates_of(&(struct impairments){.corrupt = 0.1});
     assert_near(expected.lost, 0.1 * 28 / 76, 1e-12); /* a wrong bit in the headers: the kernel drops it */
     assert_near(expected.corrupted, 0.1 * 48 / 76, 1e-12);
     assert_true(fates_of(&(struct impairments){0}).lost == 0);
+}
+
+/* What becomes of packets by the relay's own draws. */
+struct simulated {
+    double lost, twice, run;
+};
+
+static struct simulated simulate(const struct impairments *impairments)
+{
+    enum { PACKETS = 2000000 };
+    struct impairment state;
+    struct rng headers = rng_stream(7, 0, 0, RNG_LINK);
+    uint32_t lost = 0, runs = 0, twice = 0;
+    bool lost_before = false;
+    impairment_begin(&state, impairments, 1, 0, 0);
+    for (int i = 0; i < PACKETS; i++) {
+        const bool doubled = impairment_duplicates(&state), drawn = impairment_loses(&state);
+        int copies = !drawn || doubled, come = 0;
+        if (doubled && !drawn && !impairment_loses(&state))
+            copies = 2;
+        twice += copies == 2;
+        for (int c = 0; c < copies; c++)
+            come += !impairment_corrupts(&state) || rng_uniform(&headers) > 28.0 / 76;
+        lost += come == 0;
+        runs += come == 0 && !lost_before;
+        lost_before = come == 0;
+    }
+    return (struct simulated){(double)lost / PACKETS, (double)twice / PACKETS, (double)lost / runs};
+}
+
+/* A run of losses ends at a packet that was doubled, and goes on over one with wrong headers; a second copy moves the chain on. */
+static void runs_of_what_never_comes(void **state)
+{
+    (void)state;
+    static const struct impairments cases[] = {
+        {.loss = 0.1, .corrupt = 0.2},
+        {.gilbert_elliott = {.p = 0.05, .r = 0.25, .loss_bad = 1}},
+        {.gilbert_elliott = {.p = 0.05, .r = 0.25, .loss_bad = 1}, .duplicate = 0.1},
+        {.gilbert_elliott = {.p = 0.05, .r = 0.2, .loss_bad = 0.7, .loss_good = 0.02}, .duplicate = 0.5},
+        {.gilbert_elliott = {.p = 0.05, .r = 0.25, .loss_bad = 1}, .duplicate = 0.3, .corrupt = 0.2},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct simulated found = simulate(&cases[i]);
+        const struct measure_fates_expectation expected = fates_of(&cases[i]);
+        assert_near(found.lost, expected.lost, 0.01 * expected.lost);
+        assert_near(found.twice, expected.duplicated, 0.01 * expected.duplicated);
+        assert_near(found.run, expected.loss_run, 0.01 * expected.loss_run);
+    }
+    assert_true(fates_of(&(struct impairments){0}).loss_run == 1);
 }
 
 static void overtaking_shows_among_near_ones(void **state)
@@ -198,6 +251,7 @@ int main(void)
         cmocka_unit_test(packets_that_tell_a_probability_from_half_and_twice_of_it),
         cmocka_unit_test(losses_come_in_runs),
         cmocka_unit_test(copies_and_wrong_bits),
+        cmocka_unit_test(runs_of_what_never_comes),
         cmocka_unit_test(overtaking_shows_among_near_ones),
         cmocka_unit_test(delays_of_a_distribution),
         cmocka_unit_test(probes_are_as_far_apart_as_jitter_moves_them),
