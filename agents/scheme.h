@@ -94,6 +94,7 @@ struct scheme_setup {
     double message_ns;          /* per-message cost: system call and wake-up */
     double turn_ns; /* how long one of a node's connections may have its link before the next one's turn; 0: they share it packet by
                      * packet */
+    bool round_only; /* of the prediction only the round is asked: its parts may be left together, in compute */
 };
 
 struct blob {

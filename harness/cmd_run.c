@@ -91,6 +91,7 @@ static double trial_seconds(const struct run *run, int cell_index, double *round
     struct prediction predictions[SIZES_MAX];
     forecast_setup(cell, &link_survey_of(&run->survey, cell_index)->topology, NULL, 0, run->plan.seed, arena, &forecast);
     forecast_message_cost(&forecast, run->message_ns);
+    forecast_round_only(&forecast);
     forecast_undisturbed_sizes(&forecast, predictions);
     if (rounds_ns)
         *rounds_ns = forecast_rounds_ns(&cell->settings, predictions);

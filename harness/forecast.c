@@ -163,6 +163,11 @@ void forecast_message_cost(struct forecast *forecast, double message_ns)
         forecast->setup.message_ns = message_ns;
 }
 
+void forecast_round_only(struct forecast *forecast)
+{
+    forecast->setup.round_only = true;
+}
+
 void forecast_undisturbed(const struct forecast *forecast, struct prediction *prediction)
 {
     memset(prediction, 0, sizeof(*prediction));

@@ -32,6 +32,8 @@ bool forecast_wants_message_cost(const struct settings *settings);
 /* That cost, where it was measured; 0: FORECAST_MESSAGE_NS stands. Changes nothing where it is not wanted. */
 #define FORECAST_MESSAGE_NS 30e3
 void forecast_message_cost(struct forecast *forecast, double message_ns);
+/* Predictions from here on need not say what a round consists of. */
+void forecast_round_only(struct forecast *forecast);
 void forecast_predict(const struct forecast *forecast, struct prediction *prediction);
 /* From now on the setup is that of this message size; of a cell that sweeps none nothing changes. */
 void forecast_take_size(struct forecast *forecast, int position);

@@ -75,11 +75,32 @@ static int ascending(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+static void sort(int *workers, int count)
+{
+    enum { FEW = 16 };
+    if (count > FEW) {
+        qsort(workers, (size_t)count, sizeof(*workers), ascending);
+        return;
+    }
+    for (int i = 1; i < count; i++) {
+        const int worker = workers[i];
+        int at = i;
+        for (; at > 0 && workers[at - 1] > worker; at--)
+            workers[at] = workers[at - 1];
+        workers[at] = worker;
+    }
+}
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static void update(struct simulation *simulation)
 {
     simulation->collected = 0;
     simulation->version++;
-    qsort(simulation->counted, (size_t)simulation->counted_count, sizeof(*simulation->counted), ascending);
+    sort(simulation->counted, simulation->counted_count);
     for (int i = 0; i < simulation->counted_count; i++) {
         struct peer *contributor = &simulation->clients[simulation->counted[i]];
         contributor->owed |= contributor->waits;
@@ -126,7 +147,7 @@ static void combine(struct simulation *simulation)
     }
     for (unsigned i = 0; i < simulation->pending_count; i++)
         simulation->pending[(simulation->pending_first + i) % simulation->pending_capacity].at += simulation->combine_ns;
-    simulation->busy_until = fmax(simulation->now, simulation->busy_until) + simulation->combine_ns;
+    simulation->busy_until = later(simulation->now, simulation->busy_until) + simulation->combine_ns;
     timetable_set(&simulation->next, WORKED, simulation->now + simulation->combine_ns);
 }
 
@@ -222,7 +243,7 @@ static void take_model(struct simulation *simulation, int worker)
 static void arrive(struct simulation *simulation, int worker)
 {
     const uint64_t version = take(simulation, &simulation->clients[worker].up, worker, GRADIENT_ARRIVED);
-    simulation->busy_until = fmax(simulation->now, simulation->busy_until) + simulation->add_ns;
+    simulation->busy_until = later(simulation->now, simulation->busy_until) + simulation->add_ns;
     if (simulation->pending_count == 0 && !simulation->combining)
         timetable_set(&simulation->next, WORKED, simulation->busy_until);
     simulation->pending[(simulation->pending_first + simulation->pending_count++) % simulation->pending_capacity] =
@@ -233,8 +254,8 @@ static void arrive(struct simulation *simulation, int worker)
 
 static void consider_lane(const struct lane *lane, double now, enum what what, uint32_t *first, double *at)
 {
-    int worker;
-    double end;
+    int worker = 0;
+    double end = INFINITY;
     if (!lane_first(lane, now, &worker, &end) || end > *at || (end == *at && thing(worker, what) > *first))
         return;
     *first = thing(worker, what);
@@ -251,7 +272,7 @@ static bool step(struct simulation *simulation)
     consider_lane(&simulation->down, simulation->now, DOWN_CROSSED, &first, &at);
     if (first == UINT32_MAX)
         return false;
-    const double passed = fmax(at - simulation->now, 0);
+    const double passed = later(at - simulation->now, 0);
     lane_pass(&simulation->up, passed);
     lane_pass(&simulation->down, passed);
     simulation->now += passed;
