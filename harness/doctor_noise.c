@@ -23,7 +23,8 @@ static const int64_t step_ns = 500 * NS_PER_US, frame_step_ns = NS_PER_MS, frame
 
 static double quantile(const int64_t *sorted, int count, int percent)
 {
-    return (double)sorted[count * percent / 100];
+    const int rank = count * percent / 100;
+    return (double)sorted[rank];
 }
 
 static void measure_sleeps(struct doctor_noise *noise)

@@ -19,7 +19,7 @@
 #define TIME_MOST_NS (INT64_C(168) * 3600 * NS_PER_S)
 #define STEP_LEAST_NS NS_PER_MS /* a change takes a good part of that */
 #define RATE_MOST_BPS UINT64_C(400000000000)
-enum { PACKET_BYTES = 1514 };
+enum { PACKET_BYTES = 1514, FIRST_BINS = 64 };
 
 /* ---- mahimahi ---- */
 struct bins {
@@ -37,7 +37,7 @@ static int bins_reach(struct bins *bins, int64_t bin, const char *file, struct e
 {
     if (bin < bins->capacity)
         return 0;
-    const int64_t capacity = 2 * bin + 64;
+    const int64_t capacity = 2 * bin + FIRST_BINS;
     uint32_t *packets = realloc(bins->packets, (size_t)capacity * sizeof(*packets));
     if (!packets)
         return err_set_errno(err, ERR_HOST, ENOMEM, "cannot read the trace '%s'", file);
@@ -97,7 +97,9 @@ static int close_bins(struct bins *bins)
 
 static int parse_mahimahi(struct text_lines *cursor, struct arena *arena, struct link_trace *trace, struct err *err)
 {
-    cleanup(bins_free) struct bins bins = {0};
+    cleanup(bins_free) struct bins bins = {.packets = calloc(FIRST_BINS, sizeof(*bins.packets)), .capacity = FIRST_BINS};
+    if (!bins.packets)
+        return err_set_errno(err, ERR_HOST, ENOMEM, "cannot read the trace '%s'", cursor->file);
     int status = count_packets(cursor, &bins, err);
     if (status < 0)
         return status;

@@ -52,7 +52,7 @@ static int read_worker(const struct text_lines *lines, const struct text_word *w
 static int read_edge(const struct text_lines *lines, const char *line, size_t length, struct row *row, struct err *err)
 {
     struct text_word words[2], rest;
-    int32_t workers[2];
+    int32_t workers[2] = {0};
     size_t from = 0;
     for (int i = 0; i < 2; i++) {
         int status = take(lines, line, length, &from, &words[i], err);

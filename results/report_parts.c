@@ -57,6 +57,7 @@ static void add_cell(struct sql_statement *rows, int column, struct text *page)
     bool figure = kind == SQL_REAL || kind == SQL_INTEGER;
     if (figure && !isfinite(sql_real(rows, column))) {
         text = NULL;
+        class = "none";
     } else if (figure && decimals >= 0) {
         snprintf(spelled, sizeof(spelled), "%.*f", decimals, sql_real(rows, column));
         text = spelled;

@@ -264,7 +264,7 @@ static bool is_decimal(const char *text)
 
 int units_parse_number(const char *text, double minimum, double maximum, double *value, struct err *err)
 {
-    double parsed;
+    double parsed = 0;
     if (!is_decimal(text) && units_parse_share(text, minimum, maximum, &parsed, NULL) == 0)
         return err_set(err, ERR_USAGE, "found '%s', a decimal number is needed: %g", found_text(text).text, parsed);
     if (!is_decimal(text))
