@@ -43,7 +43,7 @@ for scheme in $("$program" --list); do
     trial --scheme "$scheme" --workers 1 --size 400B --rounds 20
     trial --scheme "$scheme" --workers 2 --size 4B --rounds 20 # a vector shorter than the number of chunks
     trial --scheme "$scheme" --workers 5 --size 1000004B --rounds 10 --time 2ms
-    trial --scheme "$scheme" --workers 3 --size 8MiB --rounds 4 --no-spans
+    trial --scheme "$scheme" --workers 3 --size 3MiB --rounds 4 --no-spans
     trial --scheme "$scheme" --workers 3 --model mlp --rounds 6 --evaluate-every 3
     trial --scheme "$scheme" --workers 4 --model softmax --gradients none --rounds 5 --time 1ms
 done
