@@ -134,8 +134,9 @@ static struct workload_settings take_workload(const struct control_setup *contro
     };
     for (uint32_t i = 0; i < control->layer_count; i++)
         workload.layers[i] = (int)control->layers[i].width;
+    const int node = (int)control->node;
     if (control->byzantine) /* of this node alone: it knows nothing of others */
-        workload.byzantine = (struct byzantine_workers){.workers = arena_copy(arena, &(int){(int)control->node}, sizeof(int)),
+        workload.byzantine = (struct byzantine_workers){.workers = arena_copy(arena, &node, sizeof(node)),
                                                         .worker_count = 1,
                                                         .attack = control->attack,
                                                         .factor = control->attack_factor};

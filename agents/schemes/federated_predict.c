@@ -75,7 +75,7 @@ static void predict(const struct scheme_setup *setup, int clients, int quota, co
     for (int i = 0; i < setup->workers; i++)
         order[i] = i;
     struct rng rng = rng_stream(SEED, 0, 0, RNG_PREDICT);
-    struct prediction mean = {0}, one;
+    struct prediction mean = {0}, one = {0};
     for (int i = 0; i < draws; i++) {
         struct scheme_setup those = *setup;
         if (clients < setup->workers)
