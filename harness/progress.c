@@ -112,12 +112,12 @@ static void print_line(const struct progress *progress, const struct trial_outco
         fprintf(stderr, "%s: %s\n", trial_status_names[outcome->status], outcome->reason);
         return;
     }
-    char median[UNITS_TEXT_BYTES], predicted[UNITS_TEXT_BYTES];
+    char mean[UNITS_TEXT_BYTES], predicted[UNITS_TEXT_BYTES];
     bool swept = message_sizes_swept(&cell->settings);
-    if (swept) /* a median over sizes would say nothing */
+    if (swept) /* a mean over sizes would say nothing */
         fprintf(stderr, "%d sizes of %d rounds", cell->settings.workload.sizes.count, cell->settings.workload.rounds);
     else
-        fprintf(stderr, "round %s", units_show_time(median, sizeof(median), outcome->round_median_ns));
+        fprintf(stderr, "mean round %s", units_show_time(mean, sizeof(mean), outcome->round_mean_ns)); /* which is predicted */
     if (outcome->predicted.available && !swept)
         fprintf(stderr, ", predicted %s", units_show_time(predicted, sizeof(predicted), outcome->predicted.round_ns));
     fprintf(stderr, ", %s%s%s\n", fidelity_names[outcome->fidelity], outcome->reason[0] ? ": " : "", outcome->reason);

@@ -59,7 +59,7 @@ void server_rounds_predict_policy(const struct scheme_setup *setup, const struct
     struct server_simulation whole = simulation;
     whole.bytes = whole.latency = whole.arithmetic = true;
     const uint64_t updates = server_simulation_updates(&whole);
-    prediction->method = "seeded simulation";
+    prediction->method = policy->zeno_parameter > 0 ? "seeded simulation that rejects nothing" : "seeded simulation";
     if (setup->round_only) { /* a quarter of the work */
         prediction->compute_ns = server_simulation_update_ns(&whole, updates);
         predict_end(prediction);
