@@ -193,6 +193,20 @@ int campaign_check_cell(const struct reading *reading, const struct yaml_value *
     return status;
 }
 
+/* Data that nobody skews after all: other cells may split them evenly, but not all. */
+static int check_alpha(const struct reading *reading, const struct cell *cells, int cell_count)
+{
+    const struct campaign_field *field = campaign_field_find("workload.shards.alpha");
+    const struct yaml_value *placed = reading->placed[field - campaign_fields];
+    if (!placed && !matrix_sweeps(reading, field, false))
+        return 0;
+    for (int c = 0; c < cell_count; c++)
+        if (cells[c].settings.workload.shards.split == SHARDS_DIRICHLET)
+            return 0;
+    return campaign_fail_key(&reading->reader, placed ? placed : reading->root, field->path,
+                             "every cell spreads labels alike: add 'split: dirichlet', which alone uses this field");
+}
+
 int campaign_check_whole(const struct reading *reading, const struct cell *cells, int cell_count)
 {
     for (int i = 0; i < campaign_field_count; i++) {
@@ -214,5 +228,5 @@ int campaign_check_whole(const struct reading *reading, const struct cell *cells
             return campaign_fail_key(&reading->reader, reading->placed[i], field->path, "%s does not use this field",
                                      campaign_field_refuser(field, &cells[0].settings, reading->reader.arena));
     }
-    return 0;
+    return check_alpha(reading, cells, cell_count);
 }
