@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "harness/commands.h"
 #include "harness/output_file.h"
@@ -113,6 +114,8 @@ static int draw(const char *db, const char *name, const struct plot_options *opt
     if (picture.script.length == 0)
         return err_set(err, ERR_USAGE, "plot %s of campaign %" PRId64 " of '%s' would be empty: %s", name, asked.campaign_id, db,
                        picture.description.bytes);
+    if (picture.partial)
+        log_warning("not everything has room in the picture: %s", picture.description.bytes);
     return plot_render(&picture, (enum plot_format)options->format, NULL, out, err);
 }
 

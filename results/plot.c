@@ -152,10 +152,11 @@ void plot_begin(struct picture *picture)
 }
 
 /* In the middle of the picture, not beneath the axis, which names to its left move to the right: gnuplot would cut what does not
- * fit there. Its letters are at most 7.9 pixels wide and a line is 18 high; the axis' numbers and words take 66. */
+ * fit there. A line is 20 high; the axis' numbers and words take 66. gnuplot takes columns away that do not fit beneath the axis
+ * by its own estimate, the narrowest of which has 78 letters: one more line than there is room for would lie on the axis. */
 void plot_key(struct picture *picture, int entries, size_t widest)
 {
-    enum { LETTERS = 90, SAMPLE = 7, LINE = 18, AXIS = 66 };
+    enum { LETTERS = 78, SAMPLE = 7, LINE = 20, AXIS = 66 };
     int columns = LETTERS / ((int)widest + SAMPLE);
     columns = columns > entries ? entries : columns;
     columns = columns < 1 ? 1 : columns;

@@ -25,6 +25,7 @@ struct picture {
     struct text title, description; /* UTF-8, a line each; for those who do not see it the description has the picture's point */
     struct text script;             /* gnuplot's, without terminal and title */
     int width, height;              /* in CSS pixels */
+    bool partial;                   /* something has no room: the description says what */
 };
 void picture_free(struct picture *picture); /* for cleanup() */
 

@@ -203,7 +203,8 @@ int plot_draw_sizes(struct sql *sql, const struct plot_asked *asked, struct pict
     }
     text_printf(&picture->description, "%s bandwidth by message size, %d line%s; the highest is %.3g MB/s.",
                 bus ? "Bus" : "Algorithm", lines.names.count, lines.names.count == 1 ? "" : "s", highest);
-    if (seen > line)
+    picture->partial = seen > line;
+    if (picture->partial)
         text_printf(&picture->description, " %" PRId64 " more are left out.", seen - line);
     plot_begin(picture);
     picture->height = 300;

@@ -207,6 +207,7 @@ int plot_draw_history(struct sql *sql, const struct plot_asked *asked, struct pi
         text_add(&picture->description, "No median is a number that can be drawn.");
         return 0;
     }
+    picture->partial = left_out > 0;
     describe(&history, lines.names.count, left_out, &picture->description);
     draw(&history, &lines, &marks, picture);
     return 0;

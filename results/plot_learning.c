@@ -48,7 +48,8 @@ static int draw(struct sql *sql, const struct plot_asked *asked, bool by_round, 
     }
     text_printf(&picture->description, "Loss against %s, the mean over trials of %d cell%s; the lowest is %.3g.",
                 by_round ? "rounds" : "time since the trial's start", count, count == 1 ? "" : "s", lowest);
-    if (left_out > 0)
+    picture->partial = left_out > 0;
+    if (picture->partial)
         text_printf(&picture->description, " %" PRId64 " more cells are left out.", left_out);
     if (endless > 0)
         text_printf(&picture->description, " %" PRId64 " mean%s no finite number, and left out.", endless,

@@ -147,6 +147,7 @@ static int draw(struct sql *sql, int64_t trial, int64_t round, struct picture *p
         result = add_spans(sql, trial, round, blocks, &left_out, err);
     if (result < 0)
         return result;
+    picture->partial = nodes > NODES_MAX || left_out > 0;
     if (nodes > NODES_MAX)
         text_printf(&picture->description, " The first %d of %" PRId64 " nodes are shown.", NODES_MAX, nodes);
     if (left_out > 0)

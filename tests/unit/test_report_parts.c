@@ -39,7 +39,8 @@ static void what_is_no_finite_number_is_left_out(void **state)
     (void)state;
     cleanup(text_free) struct text page = {0};
     table_of("SELECT 9e999 AS name, -9e999 AS reason, 9e999 AS \"#\"", &page);
-    assert_non_null(strstr(page.bytes, "<th scope=\"row\" class=\"none\">–</th><td class=\"none\">–</td><td class=\"number\">–</td>"));
+    assert_non_null(strstr(page.bytes, "<th scope=\"row\" class=\"none\">–</th><td class=\"none\">–</td>"
+                                       "<td class=\"number\">–</td>"));
 }
 
 int main(void)
