@@ -103,7 +103,7 @@ static const struct param params[] = {
                   .minimum = 0,
                   .maximum = 1e15,
                   .standard = 1e9,
-                  .help = "how often the period becomes period sqrt(F(w)/F(w_0)), or half of what it was; 0: never"},
+                  .help = "how often the period becomes period sqrt(F(w)/F(w_0) eta_0/eta), or half of what it was; 0: never"},
     LOCAL_PARAM_ALGORITHM,
 };
 

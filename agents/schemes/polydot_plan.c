@@ -76,7 +76,7 @@ static int check_code(const struct scheme_setup *setup, struct polydot_code code
         return err_set(
             err, ERR_USAGE,
             "polydot with m %d, n %d and p %d decodes a product from mnp + p - 1 = %d workers' blocks, there %s %d; allowed are "
-            "1 to %d",
+            "1 to %d blocks",
             code.m, code.n, code.p, threshold, workers == 1 ? "is" : "are", workers, workers);
     if (setup->values_carried && polydot_amplification(code, workers) > AMPLIFICATION_MAX)
         return err_set(
