@@ -65,6 +65,13 @@ is "$(printf '%s\n' "$out" | awk -F, '{ loss[NR] = $5 } END { print (loss[1] < l
     "gossip-budget: a tenth is worse after as many rounds than a quarter, that than all edges, a ring than the complete graph" "$out"
 is "$(printf '%s\n' "$out" | awk -F, '$4 > 0.9 * $3 && $4 < 1.2 * $3' | wc -l)" 8 "gossip-budget: rounds take about what is predicted" "$out"
 
+# A second run into the same file is a second campaign, and every query asks the newest of its study.
+before=$(asked gossip gossip-budget/table.sql; asked gossip gossip-budget/reached.sql)
+"$LAGGARD" run "$SCRATCH/gossip.yaml" --db "$SCRATCH/gossip.db" --quiet >/dev/null 2>&1
+is "$(query "$SCRATCH/gossip.db" "SELECT count(*) FROM campaign") $(asked gossip gossip-budget/table.sql; asked gossip gossip-budget/reached.sql)" "2 $before" \
+    "gossip-budget: a second run into the same file changes nothing"
+is "$(grep -L 'campaign_id IN newest' "$studies"/*/*.sql)" "" "every study's query asks its newest campaign"
+
 # Drop or backup, of many: who counts, and that rounds get shorter with every worker less that is waited for.
 run_study many drop-or-backup/many.yaml -e 's/rounds: .*/rounds: 20/' -e 's/repeats: .*/repeats: 1/' -e 's/record_nodes: .*//' -e 's/\(backups: [124]0\)}/\1, cancel: true}/g'
 is "$(query "$SCRATCH/many.db" "SELECT t.workers || ':' || group_concat(DISTINCT n) FROM trials t JOIN (SELECT trial_id, count(*) AS n FROM gradient WHERE fate = 'used' GROUP BY trial_id, round) ON trial_id = trial

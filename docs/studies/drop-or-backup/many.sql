@@ -1,5 +1,6 @@
 /* Rounds and seconds to an accuracy of 0.74 in the mean of five evaluations, one every ten rounds, against the gradients of an update. */
-WITH smooth AS (SELECT campaign_id, cell, trial, round, at_ns, avg(accuracy) OVER w AS accuracy, count(*) OVER w AS looks FROM learning_curves
+WITH newest AS (SELECT max(campaign_id) FROM campaign WHERE name = 'many'),
+smooth AS (SELECT campaign_id, cell, trial, round, at_ns, avg(accuracy) OVER w AS accuracy, count(*) OVER w AS looks FROM learning_curves WHERE campaign_id IN newest
     WINDOW w AS (PARTITION BY trial ORDER BY round ROWS 4 PRECEDING)),
 reached AS (SELECT campaign_id, cell, trial, min(round) AS rounds, min(at_ns) / 1e9 AS seconds FROM smooth WHERE looks = 5 AND accuracy >= 0.74 GROUP BY trial),
 c AS (SELECT *, CAST(substr(settings ->> '$.scheme', instr(settings ->> '$.scheme', '=') + 1) AS INTEGER) AS backups FROM cells),

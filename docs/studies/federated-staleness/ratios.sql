@@ -1,5 +1,6 @@
 /* SAFA's measures, of every cell (docs/schemes-federated.md), and how often slow clients count: their share of what was used (5 of 20 are slow). */
-WITH told AS (
+WITH newest AS (SELECT max(campaign_id) FROM campaign WHERE name = 'federated-staleness'),
+told AS (
     SELECT trial_id, round, avg(staleness_count * staleness_count) - avg(staleness_count) * avg(staleness_count) AS variance
     FROM gradient WHERE fate <> 'cancelled' GROUP BY trial_id, round),
 counted AS (
@@ -18,4 +19,4 @@ SELECT CASE WHEN label LIKE '%split=iid%' THEN 'iid' ELSE 'dirichlet' END AS spl
     round(avg((SELECT avg(variance) FROM told WHERE told.trial_id = trial)), 2) AS version_variance, round(avg(futile * 1.0 / assignments), 3) AS futile,
     round(avg(staleness), 2) AS staleness, max(oldest) AS oldest, round(avg(slow * 1.0 / used), 3) AS slow_share
 FROM trials JOIN counted ON counted.trial_id = trial JOIN down ON down.trial_id = trial
-WHERE status = 'finished' AND label NOT LIKE '%split=iid%' GROUP BY cell ORDER BY cell
+WHERE campaign_id IN newest AND status = 'finished' AND label NOT LIKE '%split=iid%' GROUP BY cell ORDER BY cell

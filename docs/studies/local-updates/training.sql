@@ -1,6 +1,7 @@
 /* Loss on the test set of what all workers have in common, mean over trials and over evaluations near that time; then over the last fifth of the rounds, when that was over, and how
    long it took until the loss was below 0.55 for the first time, and 0.5. */
-WITH e AS (SELECT campaign_id, cell, trial, round, at_ns / 1e9 AS s, loss FROM learning_curves WHERE round > 0),
+WITH newest AS (SELECT max(campaign_id) FROM campaign WHERE name = 'local-updates'),
+e AS (SELECT campaign_id, cell, trial, round, at_ns / 1e9 AS s, loss FROM learning_curves WHERE round > 0 AND campaign_id IN newest),
 first AS (SELECT campaign_id, cell, trial, min(s) FILTER (WHERE loss < 0.55) AS s55, min(s) FILTER (WHERE loss < 0.5) AS s50 FROM e GROUP BY 1, 2, 3),
 reached AS (SELECT campaign_id, cell, CASE WHEN count(s55) = count(*) THEN avg(s55) END AS s55, CASE WHEN count(s50) = count(*) THEN avg(s50) END AS s50 FROM first GROUP BY 1, 2),
 near AS (SELECT campaign_id, cell, avg(loss) FILTER (WHERE s BETWEEN 2 AND 4) AS t3, avg(loss) FILTER (WHERE s BETWEEN 8 AND 12) AS t10, avg(loss) FILTER (WHERE s BETWEEN 24 AND 36) AS t30,

@@ -1,5 +1,6 @@
 /* Loss on the test set, mean over trials and over evaluations near that number of updates or that time; the last column is where the noise of an update shows. */
-WITH e AS (SELECT campaign_id, cell, round, at_ns / 1e9 AS s, loss FROM learning_curves WHERE round > 0),
+WITH newest AS (SELECT max(campaign_id) FROM campaign WHERE name IN ('slow-and-stale-training', 'slow-and-stale-mlp') GROUP BY name),
+e AS (SELECT campaign_id, cell, round, at_ns / 1e9 AS s, loss FROM learning_curves WHERE round > 0 AND campaign_id IN newest),
 near AS (SELECT campaign_id, cell, avg(loss) FILTER (WHERE round BETWEEN 75 AND 125) AS u100, avg(loss) FILTER (WHERE round BETWEEN 450 AND 550) AS u500,
     avg(loss) FILTER (WHERE s BETWEEN 0.16 AND 0.24) AS t02, avg(loss) FILTER (WHERE s BETWEEN 0.8 AND 1.2) AS t1,
     avg(loss) FILTER (WHERE s BETWEEN 1.6 AND 2.4) AS t2, avg(loss) FILTER (WHERE s BETWEEN 6 AND 8) AS t7, avg(loss) FILTER (WHERE round > 1000) AS floor FROM e GROUP BY 1, 2)
