@@ -233,9 +233,9 @@ fuzz: | deps ## the fuzz targets guided by libFuzzer, under both sanitizers, FUZ
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-programs
 	$(Q)tests/fuzz/run-guided
 endif
-coverage: | deps ## line coverage of make check's tests by gcov, one line a source file, and of all
+coverage: | deps ## line coverage of make check's tests, or of COVERED (unit e2e/gate ...), by gcov, one line a source file, and of all
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage programs test-programs
-	$(Q)LAGGARD_BUILD=build/coverage tests/run-check
+	$(Q)LAGGARD_BUILD=build/coverage tests/run-check $(COVERED)
 	$(Q)cd build/coverage && find . -name '*.gcda' -exec gcov -n {} + 2>/dev/null | awk -F "'" '/^File/ { file = $$2 } \
 		/^Lines/ && file ~ /^(\.\/)?(harness|schemas|netem|agents|results)\// { split($$0, part, /[:%]| of /); \
 		printf "%6.2f%% of %5d lines  %s\n", part[2], part[4], file; hit += part[2] * part[4] / 100; all += part[4]; file = "" } \
