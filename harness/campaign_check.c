@@ -1,4 +1,5 @@
 /* campaign_check.c: what more than one field decides. Every sentence is placed at the value at fault and names the cell. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agents/model.h"
@@ -15,6 +16,11 @@ const struct yaml_value *campaign_place(const struct cell_check *check, const ch
     if (!value && otherwise)
         value = check->values[campaign_field_find(otherwise) - campaign_fields];
     return value ? value : check->reading->root;
+}
+
+static double standard_alpha(void)
+{
+    return strtod(campaign_field_find("workload.shards.alpha")->standard, NULL);
 }
 
 static int check_unused(const struct cell_check *check)
@@ -41,6 +47,8 @@ static int check_unused(const struct cell_check *check)
         workload->size_bytes = 0;
         workload->sizes = (struct size_list){0};
     }
+    if (workload->shards.split != SHARDS_DIRICHLET)
+        workload->shards.alpha = standard_alpha();
     if (!campaign_field_used(campaign_field_find("workload.layers"), check->settings)) {
         memcpy(workload->layers, empty.layers, sizeof(workload->layers));
         workload->layer_count = 0;
@@ -193,12 +201,14 @@ int campaign_check_cell(const struct reading *reading, const struct yaml_value *
     return status;
 }
 
-/* Data that nobody skews after all: other cells may split them evenly, but not all. */
+/* Data that nobody skews after all: other cells may split them evenly, but not all. The standard, which stands in a dump, says
+ * nothing. */
 static int check_alpha(const struct reading *reading, const struct cell *cells, int cell_count)
 {
     const struct campaign_field *field = campaign_field_find("workload.shards.alpha");
     const struct yaml_value *placed = reading->placed[field - campaign_fields];
-    if (!placed && !matrix_sweeps(reading, field, false))
+    const bool says_nothing = !placed || (placed->text && strtod(placed->text, NULL) == standard_alpha());
+    if (says_nothing && !matrix_sweeps(reading, field, false))
         return 0;
     for (int c = 0; c < cell_count; c++)
         if (cells[c].settings.workload.shards.split == SHARDS_DIRICHLET)

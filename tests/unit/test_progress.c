@@ -24,9 +24,9 @@ static const struct cell cells[] = {
 static const struct trial_plan trials[] = {{.cell = 0, .repeat = 0}, {.cell = 1, .repeat = 2}};
 static const struct plan plan = {.name = "demo", .cells = cells, .cell_count = 2, .trials = trials, .trial_count = 12};
 static const struct trial_outcome good = {
-    .status = TRIAL_FINISHED, .predicted = {.available = true, .round_ns = 2.5e6}, .round_median_ns = 3e6};
+    .status = TRIAL_FINISHED, .predicted = {.available = true, .round_ns = 2.5e6}, .round_mean_ns = 3e6};
 static const struct trial_outcome degraded = {
-    .status = TRIAL_FINISHED, .fidelity = FIDELITY_DEGRADED, .reason = "7 spans did not fit", .round_median_ns = 3e6};
+    .status = TRIAL_FINISHED, .fidelity = FIDELITY_DEGRADED, .reason = "7 spans did not fit", .round_mean_ns = 3e6};
 static const struct trial_outcome failed = {.status = TRIAL_FAILED, .reason = "node w1, round 2: lost"};
 
 static void show_campaign(bool quiet)
@@ -69,8 +69,8 @@ static void a_line_a_trial_where_there_is_no_terminal(void **state)
     assert_true(length > 0);
     shown[length] = 0;
     assert_string_equal(shown, "measuring 4 links\n"
-                               "trial 1/3  scheme=ring workers=4  repeat 1: round 3 ms, predicted 2.5 ms, faithful\n"
-                               "trial 2/3  demo  repeat 3: round 3 ms, degraded: 7 spans did not fit\n"
+                               "trial 1/3  scheme=ring workers=4  repeat 1: mean round 3 ms, predicted 2.5 ms, faithful\n"
+                               "trial 2/3  demo  repeat 3: mean round 3 ms, degraded: 7 spans did not fit\n"
                                "trial 3/3  demo  repeat 3: failed: node w1, round 2: lost\n");
 }
 
