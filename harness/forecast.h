@@ -10,7 +10,8 @@ struct arena;
 struct err;
 
 struct forecast {
-    /* scheme NULL: an outside program; const from here on but for forecast_take_size(); points into the forecast and the arena */
+    /* scheme NULL: an outside program; const from here on but for forecast_take_size() and forecast_round_only(); points into the
+     * forecast and the arena */
     struct scheme_setup setup;
     const struct settings *settings;
     const struct topology *topology;

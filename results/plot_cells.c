@@ -59,7 +59,8 @@ static void describe_round_time(struct sql_statement *rows, int shown, struct pi
     if (shown > 1)
         return;
     text_printf(&picture->description, "Median round times of %" PRId64 " cell%s", count, count == 1 ? "" : "s");
-    if (count > PLOT_ROWS_MAX)
+    picture->partial = count > PLOT_ROWS_MAX;
+    if (picture->partial)
         text_printf(&picture->description, ", of which the first %d are shown", PLOT_ROWS_MAX);
 }
 

@@ -58,7 +58,8 @@ int plot_draw_stragglers(struct sql *sql, const struct plot_asked *asked, struct
     text_printf(&picture->description,
                 "Compute time minus that of the round's fastest worker, mean and 99th percentile, of %d worker%s", shown,
                 shown == 1 ? "" : "s");
-    if (count > shown)
+    picture->partial = count > shown;
+    if (picture->partial)
         text_printf(&picture->description, " (the first of %" PRId64 ")", count);
     text_printf(&picture->description, ". Furthest behind: %s (mean %s).", worst.bytes,
                 units_show_time(time, sizeof(time), 1e6 * longest));
@@ -168,7 +169,8 @@ int plot_draw_links(struct sql *sql, const struct plot_asked *asked, struct pict
     text_printf(&picture->description,
                 "Rate and delay of %" PRId64 " link direction%s of trial %" PRId64 "; %" PRId64 " outside the tolerance.",
                 links.count, links.count == 1 ? "" : "s", trial, links.outside);
-    if (links.count > links.names.count)
+    picture->partial = links.count > links.names.count;
+    if (picture->partial)
         text_printf(&picture->description, " The first %d are shown.", links.names.count);
     plot_begin(picture);
     finish_rows(&links.names, 30, picture);

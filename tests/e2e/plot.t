@@ -74,7 +74,7 @@ is "$(script long.db round-time | grep -c '^set logscale x')" 1 "and a logarithm
 wide() { # wide DB NAME: whether the key's columns, each the widest letters and a sample, are as wide as the picture at most
     script "$1" "$2" | perl -ne 'if (/^set key at screen 0.5,\S+ .*maxcols (\d+)/) { $columns = $1 }
         if (/^plot /) { while (/title (?:\x27((?:[^\x27]|\x27\x27)*)\x27|"([^"]*)")/g) { $name = $1 // $2; $name =~ s/\\\d{3}/x/g; $most = length $name if length $name > $most } }
-        END { print $columns > 0 && $columns * ($most + 7) <= 78 || $columns == 1 ? "fits" : "$columns columns of $most letters" }'
+        END { print $columns > 0 && $columns * ($most + 7) <= 78 ? "fits" : "$columns columns of $most letters" }'
 }
 for name in round-time learning stragglers predictions timeline; do
     is "$(wide long.db $name)" fits "$name: the key fits into the picture"
@@ -107,13 +107,15 @@ name: many
 world: virtual
 workload: {model: softmax, batch: 8, rounds: 2, evaluate_every: 1}
 compute.time: {distribution: exponential, mean: 10ms}
-workers: 3
-matrix: {scheme: [{name: k-sync, k: 1}, {name: k-batch-sync, k: 1}, {name: k-batch-async, k: 1}], workload.learning_rate: [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]}
+workers: 8
+matrix: {scheme: [{name: k-sync, k: 1}, {name: k-batch-sync, k: 1}, ps-sync], workload.learning_rate: [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]}
 Y
     if "$LAGGARD" run many.yaml --db many.db --quiet > /dev/null 2> err.text; then
         query many.db "UPDATE cell SET label = 'a-name-as-long-as-names-of-cells-are-x=' || number"
         "$LAGGARD" plot many.db learning -o many.svg 2> err.text
         like "$?$(cat err.text)" '^0laggard: warning: not everything has room in the picture: Loss against time.* 16 cells.* 2 more cells are left out' "16 lines of 18, and that is said"
+        "$LAGGARD" plot many.db stragglers > picture.svg 2> err.text
+        like "$?$(cat err.text)" '^0laggard: warning: not everything has room in the picture: .* of 40 workers .the first of 72\).' "40 rows, and that there are more is said"
         is "$(awk 'match($0, /translate\([0-9.]+,[0-9.]+/) { split(substr($0, RSTART + 10, RLENGTH - 10), place, ",") }
             /<text>time since/ { axis = place[2] } /<text>.*a-name/ { names++; above += place[2] < axis + 13 } END { print (axis > 100), names, above + 0 }' many.svg)" \
             "1 16 0" "no name lies on the axis"
