@@ -64,7 +64,7 @@ struct relay_link {
 size_t relay_shared_bytes(int link_count);
 
 /* Runs until the control descriptor, one of a pair of packet sockets, is closed by its other end (returns 0) or it fails. To be
- * called in a process of its own (it starts a thread), with nonblocking ports. Measures wake-ups for about 8 ms, then writes one
+ * called in a process of its own (it starts a thread), with nonblocking ports. Measures wake-ups for about 11 ms, then writes one
  * byte to `control_fd`: packets flow. Takes SCHED_FIFO and timer slack 1 ns where allowed; leaves SCHED_FIFO while it has no time
  * left to sleep. */
 int relay_run(const struct relay_link *links, int link_count, struct relay_counters *counters, int control_fd, struct err *err);

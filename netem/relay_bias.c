@@ -5,7 +5,7 @@
  * slept long (a virtual machine gives its processor back), so estimates are kept by the length of the sleep, and they change with
  * what else the physical host does. Timers tell how late they were each time. Nobody tells when a packet really came; so a second
  * thread, of the same priority, writes to the relay with the time at which it did, after silences of different lengths: a few short
- * ones before the first packet (7 ms, with the timers'), then some 75 a second, which take about a thousandth of a processor. One
+ * ones before the first packet (10 ms, with the timers'), then some 75 a second, which take about a thousandth of a processor. One
  * that finds the relay asleep is a sample for the length of that sleep, whatever it was.
  *
  * A receiver's wake-up is taken to cost what ours does when a packet comes: both are one thread woken by another. Every link of a
@@ -25,6 +25,7 @@
 
 enum { SAMPLES_MOST = 5, TIMER_MEMORY = 16, ARRIVAL_MEMORY = 8, WAIT_MS = 1000 };
 #define OUTLIER_NS (40 * NS_PER_US)
+#define SETTLED_OUTLIER_NS (10 * NS_PER_US)
 #define CLASS_BASE_NS (32 * NS_PER_US)
 
 struct probe { /* lengths of sleep, ascending */
@@ -33,7 +34,7 @@ struct probe { /* lengths of sleep, ascending */
 };
 enum { TIMER_PROBES = 2, ARRIVAL_PROBES = 2, SILENCES = 3 };
 static const struct probe timer_probes[TIMER_PROBES] = {{100 * NS_PER_US, 5}, {400 * NS_PER_US, 5}};
-static const struct probe arrival_probes[ARRIVAL_PROBES] = {{200 * NS_PER_US, 5}, {1500 * NS_PER_US, 2}};
+static const struct probe arrival_probes[ARRIVAL_PROBES] = {{200 * NS_PER_US, 5}, {1500 * NS_PER_US, 4}};
 static const int64_t silences_ns[SILENCES] = {5 * NS_PER_MS, 10 * NS_PER_MS, 25 * NS_PER_MS}; /* then these, over and over */
 
 unsigned relay_idle_class(int64_t slept_ns)
@@ -57,13 +58,18 @@ void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t l
 }
 
 /* The first samples of a class count for more: what was there before comes from shorter sleeps. One that is far off, since
- * something else ran, counts as moderately off. */
+ * something else ran, counts as moderately off, later as hardly off: what wakes late only now and then must not make the packets
+ * early that wake nobody late, so an estimate climbs slowly and falls fast. Longer sleeps that nothing is known of follow. */
 static void learn_arrival(struct relay_bias *bias, unsigned class, int64_t late_ns)
 {
-    int64_t *estimate_ns = &bias->arrival_ns[class], most_ns = 2 * *estimate_ns + OUTLIER_NS;
-    if (bias->arrivals[class] < ARRIVAL_MEMORY - 1)
+    int64_t *estimate_ns = &bias->arrival_ns[class];
+    bool settled = bias->arrivals[class] >= ARRIVAL_MEMORY - 1;
+    int64_t most_ns = settled ? *estimate_ns + *estimate_ns / 4 + SETTLED_OUTLIER_NS : 2 * *estimate_ns + OUTLIER_NS;
+    if (!settled)
         bias->arrivals[class]++;
     *estimate_ns += (bounded(late_ns < most_ns ? late_ns : most_ns) - *estimate_ns) / (1 + bias->arrivals[class]);
+    for (unsigned longer = class + 1; longer < RELAY_IDLE_CLASSES && bias->arrivals[longer] == 0; longer++)
+        bias->arrival_ns[longer] = *estimate_ns;
 }
 
 void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns)
@@ -182,6 +188,7 @@ static int measure_arrivals(int epoll, int socket, struct relay_bias *bias)
             samples[i] = woken_ns - sent_ns;
         }
         measured_ns[p] = lower_mean(samples, arrival_probes[p].samples);
+        bias->arrivals[relay_idle_class(arrival_probes[p].idle_ns)] = 1; /* as much as one sample that counts for more */
     }
     fill(bias->arrival_ns, arrival_probes, measured_ns, ARRIVAL_PROBES);
     return 0;

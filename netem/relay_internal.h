@@ -147,14 +147,14 @@ struct relay_bias {
     bool running;
 };
 unsigned relay_idle_class(int64_t slept_ns);
-/* Measures for about 8 ms and starts the thread that the rest is learned from. `bias` must stay where it is until it is closed. The
+/* Measures for about 11 ms and starts the thread that the rest is learned from. `bias` must stay where it is until it is closed. The
  * calling thread must have its priority and slack already. */
 int relay_bias_open(struct relay_bias *bias, struct err *err);
 void relay_bias_close(struct relay_bias *bias);
 /* A timer that was set `slept_ns` ahead was `late_ns` late: moves the estimate by a sixteenth of the difference. */
 void relay_bias_learn_timer(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns);
-/* `ours` is readable, and woke us at woken_ns out of a sleep of slept_ns (0: something else did): moves by an eighth, the
- * first few times by more. */
+/* `ours` is readable, and woke us at woken_ns out of a sleep of slept_ns (0: something else did): falls by an eighth of the
+ * difference, the first few times by more, and climbs more slowly; estimates for longer sleeps that none came out of move, too. */
 void relay_bias_learn_arrival(struct relay_bias *bias, int64_t slept_ns, int64_t woken_ns);
 int64_t relay_bias_arrival_ns(const struct relay_bias *bias, int64_t slept_ns);
 

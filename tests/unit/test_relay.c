@@ -9,6 +9,8 @@
 #include <linux/virtio_net.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -246,6 +248,65 @@ static void learned_lateness_follows_and_is_bounded(void **state)
     assert_in_range(bias.timer_ns[class], 0, 16);
 }
 
+/* A packet that woke the relay `late_ns` after it was sent, out of a sleep of slept_ns. */
+static void wake(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns)
+{
+    int64_t sent_ns = NS_PER_S;
+    assert_int_equal(send(bias->theirs, &sent_ns, sizeof(sent_ns), 0), sizeof(sent_ns));
+    relay_bias_learn_arrival(bias, slept_ns, sent_ns + late_ns);
+}
+
+/* On a host that is busy at times most wake-ups are prompt, and packets must not be early for the sake of the others. */
+static void late_wake_ups_now_and_then_make_nothing_early(void **state)
+{
+    (void)state;
+    struct relay_bias bias = {0};
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    bias.ours = pair[0];
+    bias.theirs = pair[1];
+    int64_t slept_ns = 1500 * NS_PER_US, prompt_ns = 30 * NS_PER_US, late_ns = NS_PER_MS;
+    unsigned class = relay_idle_class(slept_ns);
+    for (int i = 0; i < 50; i++)
+        wake(&bias, slept_ns, prompt_ns);
+    assert_in_range(bias.arrival_ns[class], 29 * NS_PER_US, 30 * NS_PER_US);
+    int64_t most_ns = 0;
+    for (int i = 0; i < 1000; i++) { /* a burst of five in ten */
+        wake(&bias, slept_ns, i % 10 < 5 ? late_ns : prompt_ns);
+        most_ns = bias.arrival_ns[class] > most_ns ? bias.arrival_ns[class] : most_ns;
+    }
+    assert_in_range(most_ns, 31 * NS_PER_US, 65 * NS_PER_US);
+    for (int i = 0; i < 500; i++) /* what is always late is believed in the end */
+        wake(&bias, slept_ns, 200 * NS_PER_US);
+    assert_in_range(bias.arrival_ns[class], 190 * NS_PER_US, 200 * NS_PER_US);
+    for (int i = 0; i < 20; i++) /* and forgotten soon */
+        wake(&bias, slept_ns, prompt_ns);
+    assert_in_range(bias.arrival_ns[class], 30 * NS_PER_US, 50 * NS_PER_US);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* What a busy moment at the start said of a long sleep does not stay for the longer ones, which are seldom met. */
+static void sleeps_nothing_is_known_of_follow_shorter_ones(void **state)
+{
+    (void)state;
+    struct relay_bias bias = {0};
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    bias.ours = pair[0];
+    bias.theirs = pair[1];
+    for (int class = 0; class < RELAY_IDLE_CLASSES; class ++)
+        bias.arrival_ns[class] = 290 * NS_PER_US;
+    wake(&bias, 25 * NS_PER_MS, 250 * NS_PER_US);
+    for (int i = 0; i < 50; i++)
+        wake(&bias, 1500 * NS_PER_US, 30 * NS_PER_US);
+    for (unsigned class = relay_idle_class(1500 * NS_PER_US); class < relay_idle_class(25 * NS_PER_MS); class ++)
+        assert_in_range(bias.arrival_ns[class], 30 * NS_PER_US, 32 * NS_PER_US);
+    assert_in_range(bias.arrival_ns[relay_idle_class(25 * NS_PER_MS)], 250 * NS_PER_US, 290 * NS_PER_US);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 /* On any host: it ends, every estimate is within its bounds, and there is something to learn of arrivals afterwards. */
 static void wake_ups_can_be_measured(void **state)
 {
@@ -281,6 +342,8 @@ int main(void)
         cmocka_unit_test(lateness_buckets_are_eighths_of_octaves),
         cmocka_unit_test(quantiles_of_lateness),
         cmocka_unit_test(learned_lateness_follows_and_is_bounded),
+        cmocka_unit_test(late_wake_ups_now_and_then_make_nothing_early),
+        cmocka_unit_test(sleeps_nothing_is_known_of_follow_shorter_ones),
         cmocka_unit_test(wake_ups_can_be_measured),
     };
     return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
