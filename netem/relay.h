@@ -18,7 +18,7 @@
  * headers. Nothing is allocated afterwards. A full ring or a refused write is counted, never silent. The bias from wake-up latency
  * is measured before the first packet and learned further while running; it is taken off the deadlines, so that the delay is right
  * as a program at each end sees it. A packet never leaves before it came, and each of the three wake-ups on its way (ours when it
- * comes, ours at the deadline, the receiver's) takes off at most 300 us. */
+ * comes, ours at the deadline, the receiver's) takes off at most 200 us. */
 #ifndef LAGGARD_NETEM_RELAY_H
 #define LAGGARD_NETEM_RELAY_H
 

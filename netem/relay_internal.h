@@ -134,7 +134,7 @@ int64_t relay_lateness_bucket_end_ns(unsigned bucket); /* no lateness in the buc
 
 /* --- wake-up bias (relay_bias.c) ---------------------------------------------------------------------------------------------- */
 
-enum { RELAY_IDLE_CLASSES = 12, RELAY_BIAS_MAX_NS = 300000 };
+enum { RELAY_IDLE_CLASSES = 12, RELAY_BIAS_MAX_NS = 200000 };
 
 /* How late a sleeping thread wakes, by how long it slept: class c holds sleeps of 32 us x 2^c to twice that. The longer a processor
  * has been idle, the longer it takes to come back. */
@@ -147,7 +147,7 @@ struct relay_bias {
     bool running;
 };
 unsigned relay_idle_class(int64_t slept_ns);
-/* Measures for about 11 ms and starts the thread that the rest is learned from. `bias` must stay where it is until it is closed. The
+/* Measures for about 11 ms, starts the thread that the rest is learned from. `bias` must stay where it is until it is closed. The
  * calling thread must have its priority and slack already. */
 int relay_bias_open(struct relay_bias *bias, struct err *err);
 void relay_bias_close(struct relay_bias *bias);

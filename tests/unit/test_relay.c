@@ -277,8 +277,8 @@ static void late_wake_ups_now_and_then_make_nothing_early(void **state)
     }
     assert_in_range(most_ns, 31 * NS_PER_US, 65 * NS_PER_US);
     for (int i = 0; i < 500; i++) /* what is always late is believed in the end */
-        wake(&bias, slept_ns, 200 * NS_PER_US);
-    assert_in_range(bias.arrival_ns[class], 190 * NS_PER_US, 200 * NS_PER_US);
+        wake(&bias, slept_ns, 150 * NS_PER_US);
+    assert_in_range(bias.arrival_ns[class], 140 * NS_PER_US, 150 * NS_PER_US);
     for (int i = 0; i < 20; i++) /* and forgotten soon */
         wake(&bias, slept_ns, prompt_ns);
     assert_in_range(bias.arrival_ns[class], 30 * NS_PER_US, 50 * NS_PER_US);
@@ -296,13 +296,13 @@ static void sleeps_nothing_is_known_of_follow_shorter_ones(void **state)
     bias.ours = pair[0];
     bias.theirs = pair[1];
     for (int class = 0; class < RELAY_IDLE_CLASSES; class ++)
-        bias.arrival_ns[class] = 290 * NS_PER_US;
-    wake(&bias, 25 * NS_PER_MS, 250 * NS_PER_US);
+        bias.arrival_ns[class] = 190 * NS_PER_US;
+    wake(&bias, 25 * NS_PER_MS, 180 * NS_PER_US);
     for (int i = 0; i < 50; i++)
         wake(&bias, 1500 * NS_PER_US, 30 * NS_PER_US);
     for (unsigned class = relay_idle_class(1500 * NS_PER_US); class < relay_idle_class(25 * NS_PER_MS); class ++)
         assert_in_range(bias.arrival_ns[class], 30 * NS_PER_US, 32 * NS_PER_US);
-    assert_in_range(bias.arrival_ns[relay_idle_class(25 * NS_PER_MS)], 250 * NS_PER_US, 290 * NS_PER_US);
+    assert_in_range(bias.arrival_ns[relay_idle_class(25 * NS_PER_MS)], 180 * NS_PER_US, 190 * NS_PER_US);
     close(pair[0]);
     close(pair[1]);
 }
