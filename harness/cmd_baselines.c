@@ -15,6 +15,7 @@
 #include "harness/progress.h"
 #include "results/baselines.h"
 #include "results/database.h"
+#include "results/gate_data.h"
 #include "results/gate_output.h"
 #include "results/sqlite_wrap.h"
 
@@ -82,13 +83,18 @@ static int ratchet(const char *db, const struct baselines_options *options, bool
     cleanup(text_free) struct text text = {0};
     cleanup(sql_cleanup) struct sql *sql = NULL;
     struct gate_result result;
-    int64_t before = 0;
+    int64_t before = 0, campaign = options->campaign;
     *moves = true;
     int status = database_open(db, &sql, err);
     if (status == 0)
         status = baselines_find(sql, options->name, NULL, &before, err);
     if (status < 0 || before == 0)
         return status; /* the first one of a name has nothing to be worse than */
+    if (campaign == 0 && (status = gate_data_last_campaign(sql, &campaign, err)) < 0)
+        return status;
+    *moves = campaign != before; /* what is the baseline already has nothing to improve on */
+    if (!*moves)
+        return 0;
     const struct gate_asked asked = {.db = db,
                                      .baseline_db = db,
                                      .baseline_name = options->name,

@@ -63,14 +63,18 @@ static int read_rules(const struct gate_asked *asked, const struct gate_data *ca
     return result;
 }
 
+static bool is_named(const struct gate_asked *asked)
+{
+    return asked->baseline_db || asked->baseline_name || asked->revision;
+}
+
 /* Which campaign of which file is the baseline, if it is a campaign at all: the one asked for; or, of a campaign without arms, the
  * last that was set in the same file. */
 static int find_baseline(const struct gate_asked *asked, struct sql *own, const struct gate_data *campaign, struct sql **sql,
                          int64_t *campaign_id, struct err *err)
 {
-    bool named = asked->baseline_db || asked->baseline_name || asked->revision;
     *campaign_id = 0;
-    if (!named && campaign->arm_count > 1)
+    if (!is_named(asked) && campaign->arm_count > 1)
         return 0;
     if (asked->baseline_db) {
         int result = database_open(asked->baseline_db, sql, err);
@@ -122,6 +126,12 @@ static int check_noise(const struct gate_asked *asked, const struct gate_questio
     return result;
 }
 
+/* In a copy of the file, or in one that it was merged into. */
+static bool has_same_trials(const struct gate_data *campaign, const struct gate_data *baseline)
+{
+    return campaign->first_uuid[0] && strcmp(campaign->first_uuid, baseline->first_uuid) == 0;
+}
+
 int gate_run(const struct gate_asked *asked, struct arena *arena, struct gate_result *out, struct err *err)
 {
     cleanup(sql_cleanup) struct sql *own = NULL, *other = NULL;
@@ -144,12 +154,19 @@ int gate_run(const struct gate_asked *asked, struct arena *arena, struct gate_re
     }
     if (result == 0)
         result = find_baseline(asked, own, campaign, &other, &baseline_id, err);
-    bool itself = !other && baseline_id == campaign->campaign_id;
-    if (result == 0 && baseline_id > 0 && !itself) {
+    if (result == 0 && baseline_id > 0)
         result = gate_data_read(other ? other : own, baseline_id, arena, baseline, err);
+    const bool itself =
+        result == 0 && baseline_id > 0 && ((!other && baseline_id == campaign->campaign_id) || has_same_trials(campaign, baseline));
+    if (itself && is_named(asked) && !asked->self_test)
+        return err_set(err, ERR_BASELINE,
+                       "campaign %s (%" PRId64 ") of '%s' would be compared with itself: it is the baseline of '%s', or its last "
+                       "campaign; name another file with --baseline, or set an earlier campaign: laggard baselines set DB "
+                       "--campaign N",
+                       campaign->name, campaign->campaign_id, asked->db, baseline->path);
+    if (result == 0 && baseline_id > 0 && !itself) {
         question->baseline = baseline;
-        if (result == 0)
-            result = compare_environments(own, campaign, other ? other : own, baseline, arena, &question->incomparable, err);
+        result = compare_environments(own, campaign, other ? other : own, baseline, arena, &question->incomparable, err);
     }
     if (result == 0 && !asked->every_metric && !asked->values_only)
         result = check_noise(asked, question, own, other, err);

@@ -25,7 +25,8 @@ struct gate_asked {
     double slowdown;
 };
 
-/* Everything lives in the arena. ERR_BASELINE where a baseline is asked for and is not there. */
+/* Everything lives in the arena. ERR_BASELINE where a baseline is asked for and is not there, or is the
+ * campaign itself. */
 int gate_run(const struct gate_asked *asked, struct arena *arena, struct gate_result *result, struct err *err);
 
 #endif

@@ -54,8 +54,8 @@ static int read_campaign(struct sql *sql, struct arena *arena, struct gate_data 
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
     if (ask(sql,
             "SELECT c.name, c.file_path, c.file_text, c.environment_id, c.started_unix_ns, e.fingerprint, "
-            "c.planned_trial_count, (SELECT count(*) FROM trial t WHERE t.campaign_id = c.campaign_id AND t.status <> 'running') "
-            "FROM campaign c "
+            "c.planned_trial_count, (SELECT count(*) FROM trial t WHERE t.campaign_id = c.campaign_id AND t.status <> 'running'), "
+            "(SELECT coalesce(min(uuid), '') FROM trial t WHERE t.campaign_id = c.campaign_id) FROM campaign c "
             "JOIN environment e USING (environment_id) WHERE c.campaign_id = ?",
             data->campaign_id, &rows, err) < 0)
         return -ERR_HOST;
@@ -72,6 +72,7 @@ static int read_campaign(struct sql *sql, struct arena *arena, struct gate_data 
     data->fingerprint = keep(arena, rows, 5);
     data->planned_count = sql_integer(rows, 6);
     data->trial_count = sql_integer(rows, 7);
+    data->first_uuid = keep(arena, rows, 8);
     return 0;
 }
 

@@ -32,6 +32,7 @@ struct gate_data {
     const char *fingerprint;
     int64_t environment_id, started_unix_ns;
     int64_t planned_count, trial_count; /* of trials: planned, and in the database, whatever became of them */
+    const char *first_uuid;             /* of its trials: two campaigns with the same are copies; "" without trials */
     const char **arms;                  /* in order; one called "" where the campaign has none */
     int arm_count;
     struct gate_group *groups;

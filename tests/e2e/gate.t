@@ -182,6 +182,14 @@ is "$(cat out.text)" "no baseline is set" "no baseline is set"
 is "$? $(cat out.text)" "0 baseline main is set in plain.db" "a baseline is set"
 like "$("$LAGGARD" baselines show plain.db | tail -n 1)" "^1 +main +abc123 +20.*plain \(1\) +12$" "and listed"
 refused "a campaign that is the baseline" 6 "campaign plain \(1\) is itself the baseline that is set in 'plain.db': there is nothing to compare with" gate plain.db
+refused "a campaign against its own file" 6 "campaign plain \(1\) of 'plain.db' would be compared with itself" gate plain.db --baseline plain.db
+cp plain.db copy.db
+refused "a campaign against a copy of its file" 6 "would be compared with itself: it is the baseline of 'copy.db'" gate plain.db --baseline copy.db
+refused "its difference to itself" 6 "would be compared with itself.*laggard baselines set" baselines diff plain.db
+"$LAGGARD" baselines set plain.db --ratchet > out.text
+is "$? $(cat out.text)" "0 baseline main stays: nothing improved" "a ratchet leaves a campaign that is the baseline"
+gate slow.db --baseline slow.db
+is "$?" 6 "arms do not hide that the baseline that is named is the campaign itself"
 run plain.yaml plain.db --seed 9
 gate plain.db
 is "$?" 0 "a campaign without arms is compared with the baseline of its database"
