@@ -58,7 +58,8 @@ static void print_usage(FILE *stream)
                     "them.\n\nCommands:\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
         fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(stream, "\n`laggard COMMAND --help` explains a command. `laggard --version` names the build.\n");
+    fprintf(stream,
+            "\n`laggard COMMAND --help` or `laggard help COMMAND` explains a command. `laggard --version` names the build.\n");
 }
 
 static void print_version(bool as_json)
@@ -89,11 +90,60 @@ static const struct command *find_command(const char *name, struct err *err)
             return &commands[i];
     }
     const char *near = options_nearest(name, names, COMMAND_COUNT);
-    if (near)
+    if (name[0] == '-')
+        err_set(err, ERR_USAGE,
+                "unknown option '%s': in front of a command there are --help and --version; a command's own stand behind it, and "
+                "`laggard COMMAND --help` lists them",
+                name);
+    else if (near)
         err_set(err, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
     else
         err_set(err, ERR_USAGE, "unknown command '%s'; `laggard --help` lists the commands", name);
     return NULL;
+}
+
+/* `laggard help`, and with a command the same as its --help. */
+static int print_help(int argc, char **argv, struct err *err)
+{
+    if (argc > 2)
+        return err_set(err, ERR_USAGE, "%s: found '%s', which is one argument too many; usage: laggard help [COMMAND]", argv[0],
+                       argv[2]);
+    const struct command *command = argc > 1 ? find_command(argv[1], err) : NULL;
+    if (argc > 1 && !command)
+        return -ERR_USAGE;
+    if (command)
+        options_print_help(command->options, stdout);
+    else
+        print_usage(stdout);
+    return 0;
+}
+
+static int print_version_as_asked(int argc, char **argv, struct err *err)
+{
+    const bool as_json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    if (argc > 1 + as_json)
+        return err_set(err, ERR_USAGE, "%s: found '%s', allowed is --json", argv[0], argv[1 + as_json]);
+    print_version(as_json);
+    return 0;
+}
+
+/* What is asked of laggard itself, and what runs it; not in the table of commands, since it has no page of its own. */
+static const struct {
+    const char *words[3];
+    int (*run)(int argc, char **argv, struct err *err);
+} questions[] = {
+    {{"--help", "-h", "help"}, print_help},
+    {{"--version", "version"}, print_version_as_asked},
+};
+
+static int run_words(int argc, char **argv, struct err *err)
+{
+    for (size_t q = 0; q < sizeof(questions) / sizeof(questions[0]); q++)
+        for (size_t w = 0; w < sizeof(questions[q].words) / sizeof(questions[q].words[0]); w++)
+            if (questions[q].words[w] && strcmp(argv[0], questions[q].words[w]) == 0)
+                return questions[q].run(argc, argv, err);
+    const struct command *command = find_command(argv[0], err);
+    return command ? command->run(argc, argv, err) : -ERR_USAGE;
 }
 
 static int exit_code(int result)
@@ -139,22 +189,8 @@ int main(int argc, char **argv)
         print_usage(stderr);
         return err_exit_code(ERR_USAGE);
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return exit_code(finish_output(0));
-    }
     struct err err = {0};
-    if (strcmp(argv[1], "--version") == 0) {
-        const bool as_json = argc > 2 && strcmp(argv[2], "--json") == 0;
-        if (argc > 2 + as_json) {
-            log_error("--version: found '%s', allowed is --json", argv[2 + as_json]);
-            return err_exit_code(ERR_USAGE);
-        }
-        print_version(as_json);
-        return exit_code(finish_output(0));
-    }
-    const struct command *command = find_command(argv[1], &err);
-    int result = command ? command->run(argc - 1, argv + 1, &err) : -ERR_USAGE;
+    int result = run_words(argc - 1, argv + 1, &err);
     if (result < 0 && err.text[0])
         log_error("%s", err.text);
     return exit_code(finish_output(result));

@@ -56,6 +56,14 @@ echo "not a database at all, but long enough to look at for whoever wants to" > 
 refused "a file that is no database" 3 "text\.db" run campaign.yaml --db text.db
 refused "an unknown option" 2 "--quite.*--quiet" run campaign.yaml --quite
 refused "an unknown command" 2 "rum.*run" rum campaign.yaml
+refused "help about an unknown command" 2 "unknown command 'rum'; did you mean 'run'" help rum
+refused "help about two commands" 2 "help: found 'plan', which is one argument too many" help run plan
+refused "an option in front of the command" 2 "unknown option '--json': in front of a command there are --help and --version" --json run campaign.yaml
+refused "two options about the build" 2 "--version: found '--json', allowed is --json" --version --json --json
+for words in "help run" "--help run" "-h run"; do
+    is "$("$LAGGARD" $words 2>&1)" "$("$LAGGARD" run --help)" "$words: the help of that command"
+done
+is "$("$LAGGARD" version)" "$("$LAGGARD" --version)" "version: the same as --version"
 refused "no file named" 2 "FILE|argument" run
 refused "an unknown cell" 2 "nonsense" run campaign.yaml --db out.db --only nonsense
 LAGGARD_AGENT=$SCRATCH/folder refused "an agent program that is a folder" 3 "folder.*LAGGARD_AGENT" run campaign.yaml --db out.db
