@@ -128,7 +128,7 @@ static int set(const char *db, struct baselines_options *options, struct err *er
 
 static int show(const char *db, struct baselines_options *options, struct err *err)
 {
-    (void)options;
+    (void)options; /* it takes none */
     cleanup(sql_cleanup) struct sql *sql = NULL;
     cleanup(text_free) struct text text = {0};
     int result = database_open(db, &sql, err);
@@ -175,9 +175,37 @@ static int diff(const char *db, struct baselines_options *options, struct err *e
 }
 
 /* In the order of action_names. */
-static int (*const actions[])(const char *db, struct baselines_options *options, struct err *err) = {set, show, diff, export};
+static const struct {
+    int (*run)(const char *db, struct baselines_options *options, struct err *err);
+    const char *options; /* those that it takes: each with a blank behind it */
+} actions[] = {
+    {set, "name revision campaign ratchet thresholds "},
+    {show, ""},
+    {diff, "name revision campaign baseline json "},
+    {export, "name "},
+};
 enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
 static_assert(ACTIONS + 1 == sizeof(action_names) / sizeof(action_names[0]), "each action has a name");
+
+/* What an action would pass over is refused: somebody meant something by it. */
+static int check_options(int action, const struct baselines_options *options, struct err *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } given[] = {{"name ", options->name},       {"revision ", options->revision},     {"campaign ", options->campaign > 0},
+                 {"ratchet ", options->ratchet}, {"thresholds ", options->thresholds}, {"baseline ", options->baseline},
+                 {"json ", options->json}};
+    static_assert(sizeof(given) / sizeof(given[0]) + 1 == sizeof(baselines_rows) / sizeof(baselines_rows[0]),
+                  "each option is checked");
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+        if (given[i].given && !strstr(actions[action].options, given[i].name))
+            return err_set(err, ERR_USAGE, "baselines %s takes no --%.*s: leave it out", action_names[action],
+                           (int)strlen(given[i].name) - 1, given[i].name);
+    if (options->thresholds && !options->ratchet)
+        return err_set(err, ERR_USAGE, "--thresholds is about --ratchet: leave it out, or add that");
+    return 0;
+}
 
 int cmd_baselines(int argc, char **argv, struct err *err)
 {
@@ -188,7 +216,7 @@ int cmd_baselines(int argc, char **argv, struct err *err)
         return result < 0 ? result : 0;
     for (int i = 0; i < ACTIONS; i++)
         if (strcmp(argv[0], action_names[i]) == 0)
-            return actions[i](argv[1], &options, err);
+            return (result = check_options(i, &options, err)) < 0 ? result : actions[i].run(argv[1], &options, err);
     const char *near = options_nearest(argv[0], action_names, ACTIONS);
     return err_set(err, ERR_USAGE, "baselines: found '%s'%s%s%s are: set, show, diff, export", argv[0],
                    near ? ", did you mean '" : ", allowed", near ? near : "", near ? "'? Allowed" : "");

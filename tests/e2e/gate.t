@@ -223,6 +223,10 @@ run plain.yaml again.db --seed 5
 query again.db "INSERT INTO confirmation VALUES (2, 1)"
 gate plain.db --baseline again.db --campaign 1 --json
 is "$(jq .baseline.campaign_id out.text)" 1 "the last campaign of a baseline's file is no rerun"
+refused "an option of another action" 2 "baselines show takes no --json: leave it out" baselines show plain.db --json
+refused "a baseline to set another by" 2 "baselines set takes no --baseline" baselines set plain.db --baseline other.db
+refused "a campaign to export" 2 "baselines export takes no --campaign" baselines export plain.db --campaign 1
+refused "thresholds without a ratchet" 2 "--thresholds is about --ratchet" baselines set plain.db --thresholds usual.yaml
 refused "an unknown action" 2 "found 'sett', did you mean 'set'[?] Allowed are: set, show" baselines sett plain.db
 
 for option in markdown junit bmf; do
