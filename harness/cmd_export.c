@@ -46,8 +46,7 @@ static const struct option_row export_rows[] = {
      .offset = offsetof(struct export_options, format),
      .choices = format_names,
      .value_name = "FORMAT",
-     .help = "csv, jsonl, trace, trace-json, openmetrics, junit, bmf, benchmark-action-smaller or benchmark-action-bigger "
-             "(default: csv)"},
+     .help = "what to print (default: csv)"},
     {.name = "view",
      .type = OPTION_STRING,
      .offset = offsetof(struct export_options, view),

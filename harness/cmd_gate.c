@@ -107,7 +107,7 @@ static const struct option_row gate_rows[] = {
      .offset = offsetof(struct gate_options, color),
      .choices = colour_names,
      .value_name = "WHEN",
-     .help = "auto, always or never; NO_COLOR is honoured"},
+     .help = "whether there is colour (default: auto, on a terminal); NO_COLOR is honoured"},
     {0},
 };
 const struct option_table cmd_gate_table = {

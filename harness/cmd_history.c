@@ -53,7 +53,7 @@ static const struct option_row history_rows[] = {
      .offset = offsetof(struct history_options, format),
      .choices = format_names,
      .value_name = "FORMAT",
-     .help = "table or json (default: table)"},
+     .help = "how to print it (default: table)"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct history_options, json),
@@ -63,7 +63,7 @@ static const struct option_row history_rows[] = {
      .offset = offsetof(struct history_options, color),
      .choices = colour_names,
      .value_name = "WHEN",
-     .help = "auto, always or never; NO_COLOR is honoured"},
+     .help = "whether there is colour (default: auto, on a terminal); NO_COLOR is honoured"},
     {0},
 };
 const struct option_table cmd_history_table = {

@@ -20,7 +20,7 @@ static const struct option_row merge_rows[] = {
 };
 const struct option_table cmd_merge_table = {
     .command = "merge",
-    .usage = "OUT IN...",
+    .usage = "OUT IN... [OPTIONS]",
     .summary =
         "Adds the campaigns of each database IN to OUT, which is made when it is missing. Shards of one campaign become one.",
     .rows = merge_rows,

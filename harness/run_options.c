@@ -19,7 +19,7 @@ static const struct option_row run_rows[] = {
      .offset = offsetof(struct run_options, world),
      .choices = campaign_world_choices,
      .value_name = "WORLD",
-     .help = "what carries the schemes, in place of the file's: emulated, virtual, or both, every cell in each"},
+     .help = "what carries the schemes, in place of the file's; both: every cell in each"},
     {.name = "engine",
      .type = OPTION_CHOICE,
      .offset = offsetof(struct run_options, engine),
@@ -93,7 +93,7 @@ static const struct option_row run_rows[] = {
      .offset = offsetof(struct run_options, color),
      .choices = colour_names,
      .value_name = "WHEN",
-     .help = "auto, always or never; NO_COLOR is honoured"},
+     .help = "whether there is colour (default: auto, on a terminal); NO_COLOR is honoured"},
     {0},
 };
 const struct option_table cmd_run_table = {
