@@ -312,5 +312,7 @@ int cmd_completion(int argc, char **argv, struct err *err)
             fputs(out.bytes, stdout);
             return 0;
         }
-    return err_set(err, ERR_USAGE, "completion: found '%s', allowed are: bash, zsh, fish", argv[0]);
+    const char *near = options_nearest(argv[0], shell_names, SHELLS);
+    return err_set(err, ERR_USAGE, "completion: found '%s'%s%s%s are: bash, zsh, fish", argv[0],
+                   near ? ", did you mean '" : ", allowed", near ? near : "", near ? "'? Allowed" : "");
 }

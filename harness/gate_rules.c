@@ -146,6 +146,7 @@ static int read_waiver(const struct rules_reading *reading, const struct yaml_va
 {
     static const char *const keys[] = {"metric", "cells", "verdict", "owner", "expires", "reason", NULL};
     static const char *const needed[] = {"metric", "owner", "expires", NULL};
+    static const char *const waivable[] = {"missing", "regressed"};
     const struct reader *reader = reading->reader;
     struct arena *arena = reader->arena;
     if (entry->shape != YAML_SHAPE_MAPPING)
@@ -162,21 +163,18 @@ static int read_waiver(const struct rules_reading *reading, const struct yaml_va
     waiver->place = place_of(reader, entry);
     waiver->verdict = GATE_MISSING;
     status = read_words(reader, metric, arena_printf(arena, "%s.metric", key), &waiver->metric);
-    bool known = false;
-    for (int i = 0; status == 0 && i < reading->metric_count; i++)
-        known = known || strcmp(reading->metrics[i].name, waiver->metric) == 0;
-    if (status == 0 && !known)
-        return campaign_fail(reader, metric, arena_printf(arena, "%s.metric", key), "there is no metric '%s'",
-                             yaml_document_printable(metric->text).text);
+    struct err unknown = {0};
+    if (status == 0 && !gate_threshold_metric(waiver->metric, reading->metrics, reading->metric_count, &unknown))
+        return campaign_fail(reader, metric, arena_printf(arena, "%s.metric", key), "%s", unknown.text);
     if (status == 0 && cells)
         status = read_cells(reading, cells, arena_printf(arena, "%s.cells", key), &waiver->cells);
     if (status == 0 && verdict) {
         status = campaign_need_scalar(reader, verdict, key);
         bool regressed = status == 0 && strcmp(verdict->text, "regressed") == 0;
-        if (status == 0 && !regressed && strcmp(verdict->text, "missing") != 0)
+        if (status == 0 && !regressed && strcmp(verdict->text, waivable[0]) != 0)
             return campaign_fail(reader, verdict, arena_printf(arena, "%s.verdict", key),
-                                 "found '%s', what can be waived is: missing, regressed",
-                                 yaml_document_printable(verdict->text).text);
+                                 "found '%s'%s What can be waived is: missing, regressed",
+                                 yaml_document_printable(verdict->text).text, campaign_suggest(arena, verdict->text, waivable, 2));
         waiver->verdict = regressed ? GATE_REGRESSED : GATE_MISSING;
     }
     if (status == 0)
@@ -203,11 +201,17 @@ static int read_baseline_arm(const struct rules_reading *reading, const struct y
     int status = read_words(reading->reader, value, "gate.baseline", &rules->baseline_arm);
     if (status < 0 || !plan)
         return status;
-    for (int a = 0; a < plan->arm_count; a++)
-        if (strcmp(plan->arms[a].name, rules->baseline_arm) == 0)
+    struct arena *arena = reading->reader->arena;
+    const char **names = arena_new_array(arena, const char *, (size_t)plan->arm_count + 1);
+    for (int a = 0; a < plan->arm_count; a++) {
+        names[a] = plan->arms[a].name;
+        if (strcmp(names[a], rules->baseline_arm) == 0)
             return 0;
-    return campaign_fail(reading->reader, value, "gate.baseline", "there is no arm '%s'",
-                         yaml_document_printable(rules->baseline_arm).text);
+    }
+    return campaign_fail(reading->reader, value, "gate.baseline", "there is no arm '%s'%s The list `arms` has %s%s",
+                         yaml_document_printable(rules->baseline_arm).text,
+                         campaign_suggest(arena, rules->baseline_arm, names, (size_t)plan->arm_count),
+                         plan->arm_count > 0 ? names[0] : "none", plan->arm_count > 1 ? " and others" : "");
 }
 
 int gate_rules_read(const struct reader *reader, const struct yaml_value *mapping, const struct plan *plan,

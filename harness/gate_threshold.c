@@ -27,7 +27,7 @@ static char *trimmed(struct arena *arena, const char *text, size_t length)
     return arena_strndup(arena, text, length);
 }
 
-static const struct metric_row *find_metric(const char *name, const struct metric_row *metrics, int count, struct err *err)
+const struct metric_row *gate_threshold_metric(const char *name, const struct metric_row *metrics, int count, struct err *err)
 {
     const char *names[METRICS_MAX];
     int listed = 0;
@@ -100,7 +100,7 @@ int gate_threshold_parse(const char *text, const struct metric_row *metrics, int
         return err_set(err, ERR_USAGE, "found '%s', %s is needed", yaml_document_printable(text).text, form);
     struct gate_threshold threshold = *out;
     const char *name = trimmed(arena, text, (size_t)(sign - text)), *right = trimmed(arena, sign + 2, strlen(sign + 2));
-    const struct metric_row *metric = find_metric(name, metrics, metric_count, err);
+    const struct metric_row *metric = gate_threshold_metric(name, metrics, metric_count, err);
     if (!metric)
         return -ERR_USAGE;
     if ((sign == less) != metric->lower)

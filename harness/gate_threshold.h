@@ -12,6 +12,8 @@ struct err;
  * Metrics are those that may be named; texts are copied into the arena. */
 int gate_threshold_parse(const char *text, const struct metric_row *metrics, int metric_count, struct arena *arena,
                          struct gate_threshold *threshold, struct err *err);
+/* NULL, and ERR_USAGE with the name that is nearest: there is none of this name. */
+const struct metric_row *gate_threshold_metric(const char *name, const struct metric_row *metrics, int count, struct err *err);
 /* A value of a metric in its unit: "25ms", "80%", "1.5". */
 int gate_threshold_value(const char *text, const struct metric_row *metric, double *value, struct err *err);
 

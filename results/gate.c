@@ -318,18 +318,13 @@ static void judge_lost(struct judging *judging)
 static int check_patterns(const struct gate_question *question, struct err *err)
 {
     const struct gate_rules *rules = question->rules;
-    for (int t = 0; t < rules->threshold_count; t++) {
-        const struct gate_threshold *threshold = &rules->thresholds[t];
-        bool used = false;
-        for (int g = 0; g < question->campaign->group_count && !used; g++)
-            used = gate_matches(threshold->cells, question->campaign->groups[g].label);
-        for (int g = 0; question->baseline && g < question->baseline->group_count && !used; g++)
-            used = gate_matches(threshold->cells, question->baseline->groups[g].label);
-        if (!used)
-            return err_set(err, ERR_USAGE, "%s: '%s' matches no cell of campaign %s in %s", threshold->place,
-                           threshold->cells ? threshold->cells : "*", question->campaign->name, question->campaign->path);
-    }
-    return 0;
+    int status = 0;
+    for (int t = 0; t < rules->threshold_count && status == 0; t++)
+        status = gate_check_pattern(question, rules->thresholds[t].cells, rules->thresholds[t].place, err);
+    for (int w = 0; w < rules->waiver_count && status == 0; w++)
+        if (rules->waivers[w].cells)
+            status = gate_check_pattern(question, rules->waivers[w].cells, rules->waivers[w].place, err);
+    return status;
 }
 
 /* Which arm the others are compared with. */

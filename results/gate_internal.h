@@ -23,5 +23,7 @@ const char *gate_other_setting(const char *a, const char *b, struct arena *arena
 /* Trials that failed, were interrupted, are void or degraded; NULL: none. base: NULL, there is none. */
 const char *gate_remark(const struct gate_group *base, const struct gate_group *group, struct arena *arena);
 bool gate_matches(const char *pattern, const char *label);
+/* ERR_USAGE, with the pattern's place: it matches no cell of campaign and baseline, so that it would never fail, or never waive. */
+int gate_check_pattern(const struct gate_question *question, const char *pattern, const char *place, struct err *err);
 
 #endif

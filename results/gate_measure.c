@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <math.h>
 
+#include "base/err.h"
 #include "results/comparison.h"
 #include "results/gate_internal.h"
 #include "results/statistics.h"
@@ -100,4 +101,15 @@ bool gate_excludes(const struct gate_threshold *threshold, const struct gate_num
 bool gate_matches(const char *pattern, const char *label)
 {
     return !pattern || fnmatch(pattern, label, 0) == 0;
+}
+
+int gate_check_pattern(const struct gate_question *question, const char *pattern, const char *place, struct err *err)
+{
+    const struct gate_data *both[] = {question->campaign, question->baseline};
+    for (int d = 0; d < 2; d++)
+        for (int g = 0; both[d] && g < both[d]->group_count; g++)
+            if (gate_matches(pattern, both[d]->groups[g].label))
+                return 0;
+    return err_set(err, ERR_USAGE, "%s: '%s' matches no cell of campaign %s in %s; `laggard sql %s cells` lists their labels",
+                   place, pattern ? pattern : "*", question->campaign->name, question->campaign->path, question->campaign->path);
 }

@@ -56,6 +56,8 @@ echo "not a database at all, but long enough to look at for whoever wants to" > 
 refused "a file that is no database" 3 "text\.db" run campaign.yaml --db text.db
 refused "an unknown option" 2 "--quite.*--quiet" run campaign.yaml --quite
 refused "an unknown command" 2 "rum.*run" rum campaign.yaml
+refused "an unknown shell" 2 "found 'bsh', did you mean 'bash'[?]" completion bsh
+refused "a cell's label that is misspelt" 2 "did you mean 'scheme=ring workers=2'[?]" run good.yaml --only "scheme=rnig workers=2"
 refused "help about an unknown command" 2 "unknown command 'rum'; did you mean 'run'" help rum
 refused "help about two commands" 2 "help: found 'plan', which is one argument too many" help run plan
 refused "an option in front of the command" 2 "unknown option '--json': in front of a command there are --help and --version" --json run campaign.yaml

@@ -132,7 +132,7 @@ refused() { # refused NAME CODE ERE ARGUMENT...
     is "$? $(wc -c < out.text)" "$code 0" "$name: exit code $code, no result"
     like "$(cat err.text)" "$pattern" "$name: the sentence"
 }
-refused "an unknown view" 2 "is no view of 'tiny.db'" tiny.db --view trial
+refused "an unknown view" 2 "is no view of 'tiny.db', did you mean 'trials'[?]" tiny.db --view trial
 refused "SQL for a view" 2 "is no view" tiny.db --view 'trials" --'
 refused "an unknown format" 2 "did you mean 'jsonl'" tiny.db --format json
 refused "an option of another format" 2 "format trace takes no --view" tiny.db --format trace --view trials

@@ -261,6 +261,14 @@ sed '/^gate:/,$d' same.yaml > ungated.yaml
 run ungated.yaml ungated.db
 refused "a campaign without a gate" 2 "its file has no .gate.; name a threshold file" gate ungated.db
 printf 'thresholds: [{threshold: round_time_ns.p50 <= baseline, cells: "x*"}]\n' > nowhere.yaml
+for waiver in 'metric: acuracy' 'metric: accuracy, verdict: regresed' 'metric: accuracy, cells: "x*"'; do
+    printf 'thresholds: [round_time_ns.p50 <= baseline * 9]\nwaivers: [{%s, owner: anna, expires: 2099-01-31}]\n' "$waiver" > waiver.yaml
+    "$LAGGARD" gate same.db --thresholds waiver.yaml 2>> waivers.text
+    is "$?" 2 "a waiver that never holds is refused: $waiver"
+done
+is "$(sed 's/.*waiver.yaml:2:[0-9]*: //' waivers.text)" "gate.waivers.0.metric: there is no metric 'acuracy', did you mean 'accuracy'?
+gate.waivers.0.verdict: found 'regresed', did you mean 'regressed'? What can be waived is: missing, regressed
+'x*' matches no cell of campaign same in same.db; \`laggard sql same.db cells\` lists their labels" "and why"
 refused "a pattern without a cell" 2 "nowhere.yaml:1:26: 'x\*' matches no cell" gate same.db --thresholds nowhere.yaml
 
 # ---- campaigns in a bad state ----

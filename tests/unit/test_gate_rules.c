@@ -84,7 +84,8 @@ static void a_pattern_that_matches_nothing_is_an_error(void **state)
     struct err err = {0};
     rig.thresholds[0].cells = "scheme=ps*";
     assert_int_equal(gate_judge(&rig.question, rig.arena, &rig.result, &err), -ERR_USAGE);
-    assert_string_equal(err.text, "t:1:1: 'scheme=ps*' matches no cell of campaign x in x.db");
+    assert_string_equal(err.text, "t:1:1: 'scheme=ps*' matches no cell of campaign x in x.db; `laggard sql x.db cells` lists "
+                                  "their labels");
     rig.thresholds[0].cells = NULL;
     rig.rules.baseline_arm = "middle";
     assert_int_equal(gate_judge(&rig.question, rig.arena, &rig.result, &err), -ERR_BASELINE);
