@@ -133,3 +133,23 @@ int database_open(const char *path, struct sql **out, struct err *err)
         *out = steal_pointer(&sql);
     return result;
 }
+
+int database_check_whole(struct sql *sql, struct err *err)
+{
+    cleanup(sql_finish_cleanup) struct sql_statement *check = NULL;
+    if (sql_prepare(sql, "PRAGMA quick_check(1)", &check, err) < 0)
+        return -ERR_HOST;
+    int found = sql_next(check, err);
+    if (found < 0)
+        return -ERR_HOST;
+    const char *said = found > 0 ? sql_text(check, 0) : NULL;
+    if (said && strcmp(said, "ok") == 0)
+        return 0;
+    const char *line = said && said[0] == '*' ? strchr(said, '\n') : NULL; /* "*** in database main ***" comes first */
+    return err_set(err, ERR_HOST,
+                   "the database '%s' is damaged (%s); restore it from a copy, or recover what is left with: sqlite3 FILE .recover",
+                   sql_path(sql),
+                   line   ? line + 1
+                   : said ? said
+                          : "SQLite says nothing");
+}

@@ -247,12 +247,12 @@ static int check_source(const char *from, struct err *err)
         result = sql_ask_integer(sql, "SELECT count(*) FROM trial WHERE status = 'running'", &running, err);
     if (result < 0)
         return result;
-    if (running > 0)
-        return err_set(err, ERR_USAGE,
-                       "cannot merge '%s': a campaign is writing to it, or was killed; merge it when it has ended, or run "
-                       "into it once more",
-                       from);
-    return 0;
+    if (running == 0) /* or what is missing would be blamed on the other file, or not be missed */
+        return database_check_whole(sql, err) < 0 ? err_wrap(err, "cannot merge '%s'", from) : 0;
+    return err_set(err, ERR_USAGE,
+                   "cannot merge '%s': a campaign is writing to it, or was killed; merge it when it has ended, or run "
+                   "into it once more",
+                   from);
 }
 
 int merge_add(const char *to, const char *from, bool separate, struct merge_counts *counts, struct err *err)
@@ -266,12 +266,14 @@ int merge_add(const char *to, const char *from, bool separate, struct merge_coun
     result = store_attach_source(store, from, err);
     if (result == 0)
         result = merge(store, from, separate, counts, err);
+    if (result == -ERR_HOST)
+        err_wrap(err, "cannot merge '%s'", from);
     struct err close_err = {0};
-    bool created = store_lock_created(store->lock);
+    cleanup(free_pointer) char *created = store_lock_created(store->lock, to);
     sql_exec(store->sql, "DETACH source", NULL);
     if (store_close(store, &close_err) < 0 && result == 0)
         return err_set(err, close_err.kind, "%s", close_err.text);
     if (result < 0 && created)
-        unlink(to);
+        unlink(created);
     return result;
 }

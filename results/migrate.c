@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,7 +121,9 @@ static int fold_log(const char *path, struct err *err)
         return -ERR_HOST;
     if (locked)
         return err_set(err, ERR_HOST, "another program is reading it; migrate it when that has ended");
-    return sql_exec(sql, "PRAGMA journal_mode = DELETE", err);
+    if (sql_exec(sql, "PRAGMA journal_mode = DELETE", err) < 0)
+        return -ERR_HOST;
+    return database_check_whole(sql, err); /* or what is missing would be blamed on the new file, or not be missed */
 }
 
 /* Who could not read the file before cannot read the new one. */
@@ -167,8 +170,17 @@ static int look_at(const char *path, struct err *err)
     return database_open(path, &sql, err);
 }
 
-int migrate(const char *path, struct migration *done, struct err *err)
+/* What a link leads to is migrated, where it lies; the link stays one. */
+static char *follow(const char *path)
 {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
+}
+
+int migrate(const char *name, struct migration *done, struct err *err)
+{
+    cleanup(free_pointer) char *followed = follow(name);
+    const char *path = followed ? followed : name;
     *done = (struct migration){.to = STORE_VERSION};
     int result = database_version(path, &done->from, err);
     if (result < 0)

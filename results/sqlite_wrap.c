@@ -21,6 +21,10 @@ static const struct {
     {SQLITE_READONLY, "; the file or its folder is not writable"},
     {SQLITE_CORRUPT, "; restore it from a copy, or recover what is left with: sqlite3 FILE .recover"},
     {SQLITE_NOTADB, "; choose another file with --db"},
+    {SQLITE_CONSTRAINT,
+     "; rows contradict each other, as in a file that was damaged or changed by hand: restore what is read from a copy"},
+    {SQLITE_CANTOPEN,
+     "; look whether its folder is there and writable, and that its whole path is shorter than 500 bytes, which SQLite wants"},
     {SQLITE_IOERR, "; look for errors of the disk in the kernel's log"},
 };
 

@@ -130,8 +130,9 @@ int store_open(const char *path, int *interrupted, struct store **out, struct er
     if (store_lock_take(path, &store->lock, err) < 0)
         return -ERR_HOST;
     if (open_locked(path, interrupted, store, err) < 0) {
-        if (store_lock_created(store->lock))
-            unlink(path);
+        cleanup(free_pointer) char *created = store_lock_created(store->lock, path);
+        if (created)
+            unlink(created);
         return -ERR_HOST;
     }
     *out = steal_pointer(&store);

@@ -170,6 +170,11 @@ static int take(const char *path, bool older_too, struct store_lock **out, struc
     bool created = access(path, F_OK) < 0;
     cleanup(close_fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
     struct stat status;
+    if (fd < 0 && errno == ENOENT) /* its own folder was looked at */
+        return err_set(err, ERR_HOST,
+                       "cannot create the database '%s': it is a link that leads into a folder that does not exist; create that "
+                       "folder, or remove the link",
+                       path);
     if (fd < 0 || fstat(fd, &status) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s' for writing", path);
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = WRITER_BYTE, .l_len = 1};
@@ -253,9 +258,9 @@ void store_lock_remove_log(const struct store_lock *lock, const char *path)
     unlink(name);
 }
 
-bool store_lock_created(const struct store_lock *lock)
+char *store_lock_created(const struct store_lock *lock, const char *path)
 {
-    return lock->created;
+    return lock->created ? realpath(path, NULL) : NULL;
 }
 
 bool store_on_network(const char *path)

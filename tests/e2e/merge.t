@@ -84,6 +84,20 @@ seq 100 > text.txt
 refused "what is no database" 2 "not an SQLite file" out.db text.txt
 refused "into what is no database" 3 "not an SQLite file" text.txt shard0.db
 refused "nothing" 2 "OUT IN" out.db
+# The roots of the spans of one file: what is damaged is named, not the one that it was to be added to.
+root=$(query shard0.db "SELECT rootpage FROM sqlite_schema WHERE name = 'span'") size=$(query shard0.db "PRAGMA page_size")
+cp shard0.db damaged.db
+dd if=/dev/zero of=damaged.db bs="$size" seek=$((root - 1)) count=1 conv=notrunc 2> /dev/null
+refused "a damaged file" 3 "^laggard: error: cannot merge 'damaged.db': (the database 'damaged.db' is damaged \(.+\)|.*'damaged.db': .*malformed); restore it" out.db damaged.db
+cp shard0.db orphans.db && query orphans.db "PRAGMA foreign_keys = OFF; UPDATE arm SET campaign_id = 7; DELETE FROM cell WHERE number = 0"
+refused "rows without the rows they belong to" 3 "^laggard: error: cannot merge 'orphans.db': .*constraint failed.*; rows contradict each other, as in a file that was damaged" \
+    another.db orphans.db
+is "$(ls another.db* 2>/dev/null)" "" "and no file is made"
+mkdir elsewhere && ln -s elsewhere/led.db led.db
+"$LAGGARD" merge led.db orphans.db > out.text 2> err.text
+is "$? $(ls elsewhere) $(readlink led.db)" "3  elsewhere/led.db" "a file that a failure leaves empty goes, a link that leads to it stays"
+ln -s absent/far.db far.db
+refused "a link into no folder" 3 "cannot create the database 'far.db': it is a link that leads into a folder that does not exist; create" far.db shard0.db
 "$LAGGARD" merge fresh.db forged.db shard0.db > out.text 2> err.text
 is "$? $(ls fresh.db) $(query fresh.db "SELECT count(*) FROM trials")" "2 fresh.db 6" "what was merged before an error stays"
 "$LAGGARD" merge never.db none.db > out.text 2> err.text

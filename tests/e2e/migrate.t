@@ -99,6 +99,10 @@ for node in -1 99999999; do
 done
 cp was.db metrics.db && query metrics.db "UPDATE metric SET name = 'other' WHERE metric_id = 3"
 stays "metrics of another program" 3 "1 of its metrics" metrics.db
+root=$(query was.db "SELECT rootpage FROM sqlite_schema WHERE name = 'span'") size=$(query was.db "PRAGMA page_size")
+cp was.db damaged.db
+dd if=/dev/zero of=damaged.db bs="$size" seek=$((root - 1)) count=1 conv=notrunc 2> /dev/null
+stays "a damaged file" 3 "cannot migrate 'damaged.db', which is as it was: the database 'damaged.db' is damaged \(.+\); restore it" damaged.db
 head -c 20000 was.db > short.db
 stays "a truncated file" 3 "short.db" short.db
 head -c 20000 new.db > cut.db
@@ -108,5 +112,11 @@ stays "what is no database" 2 "not an SQLite file" text.db
 stays "no file" 2 "there is no database" none.db
 cp was.db newer.db && query newer.db "PRAGMA user_version = 99"
 stays "a newer version" 2 "use a newer laggard" newer.db
+
+# a link: what it leads to is migrated, where it lies
+mkdir far && cp was.db far/old.db && ln -s far/old.db led.db
+"$LAGGARD" migrate led.db > out.text 2> err.text
+is "$?$(cat err.text) $(readlink led.db) $(query far/old.db "PRAGMA user_version") $(ls far | tr '\n' ' ')" "0 far/old.db $version old.db old.db.v1 " "through a link"
+is "$(cmp far/old.db.v1 was.db)$?" 0 "as it was it lies beside the file, not beside the link"
 cd "$OLDPWD" || exit 1
 finish
