@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/nearest_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "campaign.h"
@@ -228,7 +229,8 @@ static int read_file(const char *path, struct text *out, struct err *err)
 {
     cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return err_set_errno(err, ERR_USAGE, errno, "cannot open the campaign file '%s'", path);
+        return err_set_errno(err, ERR_USAGE, errno, "cannot open the campaign file '%s'%s", path,
+                             errno == ENOENT ? nearest_file(path, ".yaml").text : "");
     char buffer[16384];
     while (out->length <= YAML_DOCUMENT_BYTES_MAX) {
         ssize_t got = read(fd, buffer, sizeof(buffer));

@@ -1,5 +1,7 @@
 /* cmd_report.c: `laggard report`: what a database holds as one HTML page. */
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -9,6 +11,7 @@
 #include "harness/commands.h"
 #include "harness/output_file.h"
 #include "results/database.h"
+#include "results/plot.h"
 #include "results/report.h"
 #include "results/sqlite_wrap.h"
 
@@ -59,6 +62,13 @@ int cmd_report(int argc, char **argv, struct err *err)
         return result < 0 ? result : 0;
     if (!options.output && isatty(STDOUT_FILENO))
         return err_set(err, ERR_USAGE, "report: a page is no text for a terminal: name a file with -o FILE.html, or use a pipe");
+    const char *dot = options.output ? strrchr(options.output, '.') : NULL;
+    for (int i = 0; dot && i < PLOT_FORMAT_COUNT; i++)
+        if (strcasecmp(dot + 1, plot_format_names[i]) == 0)
+            return err_set(err, ERR_USAGE,
+                           "report: '%s' ends with '%s', but a page is HTML: name a file.html, which a browser prints as PDF; "
+                           "`laggard plot` draws single pictures",
+                           options.output, dot);
     const struct report_asked asked = {.campaign_id = options.campaign, .no_plots = options.no_plots};
     result = database_open(argv[0], &sql, err);
     if (result == 0 && options.output)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/nearest_file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "harness/campaign_internal.h"
@@ -265,7 +266,8 @@ static int read_file(const char *path, struct text *out, struct err *err)
 {
     cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return err_set_errno(err, ERR_USAGE, errno, "cannot open the threshold file '%s'", path);
+        return err_set_errno(err, ERR_USAGE, errno, "cannot open the threshold file '%s'%s", path,
+                             errno == ENOENT ? nearest_file(path, ".yaml").text : "");
     char buffer[16384];
     ssize_t got;
     while (out->length <= YAML_DOCUMENT_BYTES_MAX && (got = read(fd, buffer, sizeof(buffer))) != 0) {

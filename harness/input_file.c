@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/nearest_file.h"
 #include "base/text.h"
 #include "harness/yaml_document.h"
 
@@ -28,7 +29,8 @@ int input_file_read(const char *path, const char *what, size_t most, struct text
     cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
     struct stat about;
     if (fd < 0 || fstat(fd, &about) < 0)
-        return err_set_errno(err, ERR_USAGE, errno, "cannot open the %s '%s'", what, yaml_document_printable(path).text);
+        return err_set_errno(err, ERR_USAGE, errno, "cannot open the %s '%s'%s", what, yaml_document_printable(path).text,
+                             errno == ENOENT ? nearest_file(path, NULL).text : "");
     if (!S_ISREG(about.st_mode) || (size_t)about.st_size > most)
         return err_set(err, ERR_USAGE, "the %s '%s' is not a file of at most %zu MiB", what, yaml_document_printable(path).text,
                        most >> 20);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +13,19 @@
 #include "base/foreign_link.h"
 #include "base/text.h"
 
+/* With what to do, where the error tells. */
 static int cannot_write(const char *path, int error, struct err *err)
 {
+    cleanup(free_pointer) char *copy = strdup(path); /* dirname() writes into it */
+    const char *folder = copy ? dirname(copy) : ".";
+    struct stat there;
+    if (error == ENOENT && stat(folder, &there) < 0)
+        return err_set(err, ERR_HOST, "cannot write '%s': the folder '%s' does not exist; create it with: mkdir -p '%s'", path,
+                       folder, folder);
+    if (error == EISDIR)
+        return err_set(err, ERR_HOST, "cannot write '%s': it is a folder; name a file in it", path);
+    if (error == EACCES || error == EPERM || error == EROFS)
+        return err_set_errno(err, ERR_HOST, error, "cannot write '%s' (name a place that this user may write to)", path);
     return err_set_errno(err, ERR_HOST, error, "cannot write '%s'", path);
 }
 

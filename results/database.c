@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/nearest_file.h"
 #include "base/text.h"
 #include "results/store_internal.h"
 
@@ -21,8 +22,8 @@ static int check_kind(const char *path, struct err *err)
     if (path[0] == 0)
         return err_set(err, ERR_USAGE, "the name of the database is empty; name a file that `laggard run` made");
     if (stat(path, &status) < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return err_set(err, ERR_USAGE, "there is no database '%s'; `laggard run` makes one, NAME.db unless --db says otherwise",
-                       path);
+        return err_set(err, ERR_USAGE, "there is no database '%s'%s; `laggard run` makes one, NAME.db unless --db says otherwise",
+                       path, nearest_file(path, ".db").text);
     if (stat(path, &status) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s'", path);
     if (S_ISDIR(status.st_mode))

@@ -56,6 +56,12 @@ echo "not a database at all, but long enough to look at for whoever wants to" > 
 refused "a file that is no database" 3 "text\.db" run campaign.yaml --db text.db
 refused "an unknown option" 2 "--quite.*--quiet" run campaign.yaml --quite
 refused "an unknown command" 2 "rum.*run" rum campaign.yaml
+refused "a campaign file's misspelt name" 2 "cannot open the campaign file 'god.yaml' \(did you mean 'good.yaml'[?]\): No such file" plan god.yaml
+refused "a campaign file without its ending" 2 "'\./good' \(did you mean '\./good\.yaml'[?]\)" plan ./good
+refused "another campaign file" 2 "cannot open the campaign file 'elsewhere.yaml': No such file" plan elsewhere.yaml
+touch gone.db
+refused "a database's misspelt name" 2 "there is no database 'gon.db' \(did you mean 'gone.db'[?]\); .laggard run. makes one" sql gon.db
+rm gone.db
 refused "an unknown shell" 2 "found 'bsh', did you mean 'bash'[?]" completion bsh
 refused "a cell's label that is misspelt" 2 "did you mean 'scheme=ring workers=2'[?]" run good.yaml --only "scheme=rnig workers=2"
 refused "help about an unknown command" 2 "unknown command 'rum'; did you mean 'run'" help rum

@@ -146,7 +146,7 @@ done
 cp tiny.db own.db && sqlite3 own.db "CREATE VIEW own AS SELECT 1 AS one"
 refused "one campaign of a view that knows none" 2 "the view 'own' has no column campaign_id: leave --campaign out" own.db --view own --campaign 1
 refused "no database" 2 "there is no database" none.db
-refused "a file that cannot be written" 3 "cannot write 'no/such/file'" tiny.db -o no/such/file
+refused "a file that cannot be written" 3 "cannot write 'no/such/file': the folder 'no/such' does not exist; create it with: mkdir -p 'no/such'" tiny.db -o no/such/file
 echo before > kept.csv && chmod 640 kept.csv && ln -s kept.csv link.csv
 refused "a file that stands there, and an unknown view" 2 "is no view" tiny.db --view trial -o kept.csv
 is "$(cat kept.csv)" before "a file that stands there stays when nothing comes of it"

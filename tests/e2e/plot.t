@@ -182,7 +182,7 @@ refused "no database" 2 "there is no database" none.db timeline
 refused "an unknown campaign" 2 "holds no campaign 9" tiny.db timeline --campaign 9
 refused "an unknown trial" 2 "holds no trial 99" tiny.db timeline --trial 99
 refused "an unknown round" 2 "trial 1 has no round 77" tiny.db timeline --round 77
-refused "a folder that is not there" 3 "cannot write 'no/such/file'" tiny.db timeline -o no/such/file
+refused "a folder that is not there" 3 "cannot write 'no/such/file': the folder 'no/such' does not exist; create it with: mkdir -p 'no/such'" tiny.db timeline -o no/such/file
 query long.db "UPDATE evaluation SET loss = 9e999"
 refused "losses without end alone" 2 "would be empty: No mean loss is a finite number" long.db learning
 query long.db "PRAGMA foreign_keys = off; DELETE FROM node"

@@ -162,7 +162,8 @@ refused "a damaged file" 3 "damaged.db" damaged.db
 refused "an empty file" 2 "is empty" empty.db
 refused "an unknown campaign" 2 "holds no campaign 9" tiny.db --campaign 9
 refused "over the database" 2 "database" tiny.db -o tiny.db --no-plots
-refused "a folder that is not there" 3 "cannot write 'no/such/file'" tiny.db --no-plots -o no/such/file
+refused "a page as PDF" 2 "report: 'page.pdf' ends with '\.pdf', but a page is HTML: name a file.html" tiny.db --no-plots -o page.pdf
+refused "a folder that is not there" 3 "cannot write 'no/such/file': the folder 'no/such' does not exist; create it with: mkdir -p 'no/such'" tiny.db --no-plots -o no/such/file
 query odd.db "DELETE FROM campaign"
 refused "no campaign" 2 "holds no campaign: there is nothing to show" odd.db
 mkdir none
