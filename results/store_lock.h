@@ -12,7 +12,7 @@ struct store_lock;
 int store_lock_take(const char *path, struct store_lock **lock, struct err *err);
 int store_lock_take_older(const char *path, struct store_lock **lock, struct err *err); /* also one of an earlier schema version */
 void store_lock_free(struct store_lock *lock); /* after the last SQLite connection to the file was closed; NULL allowed */
-/* The file's own name, no link's, if it was not there before: to be removed after a failure. NULL: it was there. The caller frees. */
+/* The file's own name, no link's, if it was not there before: to be removed after a failure. NULL: it was. The caller frees it. */
 char *store_lock_created(const struct store_lock *lock, const char *path);
 /* The path still names the file that was taken; otherwise what is written goes where nobody will find it. */
 int store_lock_verify(const struct store_lock *lock, const char *path, struct err *err);
