@@ -94,7 +94,19 @@ static const char *known_beneath(struct arena *arena, const char *prefix)
     return *list ? arena_printf(arena, " Known are: %s", list) : " `laggard fields` lists the known ones";
 }
 
-/* Keys that could have been meant: those of the same mapping, then fields anywhere whose last word is the same. */
+/* The first field, anywhere, whose last word is this one; NULL: there is none. */
+static const char *field_of_last_word(const char *word)
+{
+    for (int i = 0; i < campaign_field_count; i++) {
+        const char *dot = strrchr(campaign_fields[i].path, '.');
+        if (dot && strcmp(dot + 1, word) == 0)
+            return campaign_fields[i].path;
+    }
+    return NULL;
+}
+
+/* Keys that could have been meant: those of the same mapping, and a field elsewhere whose last word is the same. In a mapping the
+ * latter comes second, and its own keys are listed, too: a link's 'latency' is its delay, not the field of that name. */
 int campaign_field_unknown(const struct reader *reader, const struct yaml_value *value, const char *prefix, const char *key)
 {
     enum { CANDIDATES_MAX = 2 * CAMPAIGN_FIELDS_MAX + 3 };
@@ -113,14 +125,12 @@ int campaign_field_unknown(const struct reader *reader, const struct yaml_value 
         candidates[count++] = "arms";
         candidates[count++] = "gate";
     }
-    const char *near = campaign_suggest(reader->arena, key, candidates, count);
-    bool found = *near != '.';
-    for (int i = 0; i < campaign_field_count && !found; i++) {
-        const char *dot = strrchr(campaign_fields[i].path, '.');
-        found = dot && strcmp(dot + 1, key) == 0;
-        if (found)
-            near = arena_printf(reader->arena, ", did you mean '%s'?", campaign_fields[i].path);
-    }
-    const char *known = found ? "" : *prefix ? known_beneath(reader->arena, prefix) : " `laggard fields` lists the known ones";
+    const char *near = campaign_suggest(reader->arena, key, candidates, count), *elsewhere = field_of_last_word(key);
+    const bool is_near = *near != '.' && !(elsewhere && !*prefix);
+    if (elsewhere && !is_near)
+        near = arena_printf(reader->arena, ", did you mean '%s'?", elsewhere);
+    const char *known = is_near || (elsewhere && !*prefix) ? ""
+                        : *prefix                          ? known_beneath(reader->arena, prefix)
+                                                           : " `laggard fields` lists the known ones";
     return campaign_fail_key(reader, value, NULL, "unknown key '%s%s'%s%s", prefix, yaml_document_printable(key).text, near, known);
 }
