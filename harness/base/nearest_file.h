@@ -8,8 +8,8 @@ struct nearest_file {
     char text[PATH_MAX + 32]; /* " (did you mean 'small.yaml'?)", or "" */
 };
 
-/* Of the same folder, with the ending of `path` or the usual one (".db"; NULL: none is usual): that with the nearest name. Names that
- * a terminal might take for commands are left out. errno stays. */
+/* Of the same folder, with the ending of `path` or the usual one (".db"; NULL: none is usual): that with the nearest name. Names
+ * that a terminal might take for commands are left out. errno stays. */
 struct nearest_file nearest_file(const char *path, const char *usual_ending);
 
 #endif
