@@ -20,6 +20,7 @@
 #include "agents/scheme.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/nearest_file.h"
 
 enum { OBJECTS_MAX = 64, HEX_BYTES = 2 * SHA256_DIGEST_SIZE + 1 };
 static struct {
@@ -41,7 +42,8 @@ static int hash_file(const char *file, const char *path, char hex[HEX_BYTES], st
     cleanup(close_fd) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0)
-        return err_set_errno(err, ERR_USAGE, errno, "cannot open the shared object '%s'", path);
+        return err_set_errno(err, ERR_USAGE, errno, "cannot open the shared object '%s'%s", path,
+                             errno == ENOENT ? nearest_file(path, ".so").text : "");
     if (!S_ISREG(status.st_mode))
         return err_set(err, ERR_USAGE, "'%s' is no file, a shared object with schemes is needed", path);
     struct sha256_ctx context;
@@ -132,7 +134,8 @@ int scheme_object_load(const char *path, const char *sha256, struct scheme_objec
     cleanup(free_pointer) char *file = realpath(path, NULL);
     char hex[HEX_BYTES];
     if (!file)
-        return err_set_errno(err, ERR_USAGE, errno, "cannot open the shared object '%s'", path);
+        return err_set_errno(err, ERR_USAGE, errno, "cannot open the shared object '%s'%s", path,
+                             errno == ENOENT ? nearest_file(path, ".so").text : "");
     int result = hash_file(file, path, hex, err);
     if (result < 0)
         return result;

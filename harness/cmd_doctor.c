@@ -1,5 +1,6 @@
 /* cmd_doctor.c: `laggard doctor`: what this host can do; exit code 3 when no campaign with delayed links can run here. */
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -144,6 +145,15 @@ int cmd_doctor(int argc, char **argv, struct err *err)
     struct doctor_finding *findings = arena_new_array(arena, struct doctor_finding, (size_t)doctor_check_count());
     if ((result = choose(named, argv, asked, &count, err)) < 0)
         return result;
+    struct stat root;
+    if (options.root[0] && (stat(options.root, &root) < 0 || !S_ISDIR(root.st_mode)))
+        return err_set(err, ERR_USAGE, "--root: there is no folder '%s'; name one with copies of another host's proc, sys and dev",
+                       options.root);
+    if (options.list && (named > 0 || options.json || options.noise))
+        return err_set(err, ERR_USAGE, "--checks prints all checks, as Markdown, and asks nothing: leave %s out",
+                       named > 0      ? "their names"
+                       : options.json ? "--json"
+                                      : "--noise");
     if (options.list) {
         print_list();
         return 0;

@@ -32,6 +32,12 @@ like "$(cat ../out.text)" '^needed: agent: .*/nowhere' "and the sentence"
 like "$(cat ../err.text)" 'the virtual world needs none of it: laggard run FILE --world virtual' "and what can be done all the same"
 out=$("$LAGGARD" doctor --root "$SCRATCH/empty" neighbours "cpu quota" steal "clock source" 2>&1)
 is "$? $(printf '%s\n' "$out" | grep -c '^?')" "0 4" "a host that tells nothing"
+out=$("$LAGGARD" doctor --root "$SCRATCH/nowhere" steal 2>&1)
+is "$? $out" "2 laggard: error: --root: there is no folder '$SCRATCH/nowhere'; name one with copies of another host's proc, sys and dev" "a host that is not there"
+out=$("$LAGGARD" doctor --checks timer 2>&1)
+is "$? $out" "2 laggard: error: --checks prints all checks, as Markdown, and asks nothing: leave their names out" "names of checks, of which all are listed"
+out=$("$LAGGARD" doctor --checks --json 2>&1)
+is "$? $out" "2 laggard: error: --checks prints all checks, as Markdown, and asks nothing: leave --json out" "and JSON, which the list is not"
 # A container that hides the kernel's folders.
 for hidden in /sys /proc; do
     [ $hidden != /proc ] || ! has_address_sanitizer || continue

@@ -45,7 +45,7 @@ for shell in bash zsh fish; do
     fi
 done
 "$LAGGARD" completion csh > out.text 2> err.text
-is "$? $(cat err.text)" "2 laggard: error: completion: found 'csh', allowed are: bash, zsh, fish" "another shell"
+is "$? $(cat err.text)" "2 laggard: error: completion: found 'csh', did you mean 'zsh'? Allowed are: bash, zsh, fish" "another shell"
 completed() { # completed WORD...: what bash offers for the last word
     bash -c '. ./laggard.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _laggard; printf "%s\n" "${COMPREPLY[@]}"' bash "$@" | tr '\n' ' '
 }
