@@ -1,5 +1,6 @@
 /* harness/output_file.h: a file that an option names. It gets its name when it is complete: what stood there stays until then, and
- * stays for good when the command fails. What is no regular file (a device, a pipe) is written directly. Never over a database. */
+ * stays for good when the command fails; nothing else is left, also of a command that is killed. What is no regular file (a device,
+ * a pipe) is written directly. Never over a database. */
 #ifndef LAGGARD_HARNESS_OUTPUT_FILE_H
 #define LAGGARD_HARNESS_OUTPUT_FILE_H
 
@@ -10,7 +11,8 @@ struct err;
 
 struct output_file {
     FILE *stream;
-    char *path, *temporary; /* the name that it is to have, and has meanwhile; temporary NULL: it has its name */
+    char *path, *temporary; /* the name that it is to have, and has meanwhile */
+    bool nameless;          /* it has none meanwhile; neither: it has its name */
 };
 
 /* append: behind what stands there, and at once. ERR_USAGE: a database stands there; ERR_HOST: nothing can be written there, or

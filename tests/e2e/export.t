@@ -152,6 +152,17 @@ refused "a file that stands there, and an unknown view" 2 "is no view" tiny.db -
 is "$(cat kept.csv)" before "a file that stands there stays when nothing comes of it"
 export_to out.csv -o link.csv
 is "$(head -c 9 kept.csv) $(stat -c %a kept.csv) $(readlink link.csv)" "campaign, 640 kept.csv" "and is replaced, with its rights and links, when all is there"
+long=$(printf '%0255d' 0)
+export_to first.text -o "$long" && export_to first.text -o "$long"
+is "$(cmp kept.csv "$long")$? $(ls -A | grep -c '^\.')" "0 0" "a name as long as one can be, twice; nothing is left beside it"
+if [ "$(id -u)" = 0 ]; then own_mounts="unshare --mount"; else own_mounts="unshare --user --map-root-user --mount"; fi
+if $own_mounts mount -t tmpfs none /proc 2> /dev/null; then # without /proc, as where a file system has no files without a name
+    for there in kept.csv new.csv; do
+        $own_mounts sh -c 'mount -t tmpfs none /proc && exec "$0" export tiny.db -o "$1"' "$LAGGARD" $there > out.text 2> err.text
+        is "$?$(cat err.text) $(cmp "$long" $there)$? $(ls -A | grep -c '^\.')" "0 0 0" "without /proc, $there: the same"
+    done
+fi
+refused "no name" 3 "^laggard: error: the name of the file to write is empty; name one$" tiny.db -o ""
 cp tiny.db whole.db
 refused "the database itself" 2 "cannot write 'whole.db': it is a database" whole.db -o whole.db
 cmp tiny.db whole.db

@@ -171,6 +171,14 @@ echo before > page.html
 PATH=$PWD/none "$LAGGARD" report tiny.db -o page.html > out.text 2> err.text
 is "$? $(cat page.html out.text)" "3 before" "gnuplot is missing: exit code, and what stood there stays"
 like "$(cat err.text)" "install Debian's package gnuplot-nox, or that of your system, or ask for --no-plots" "gnuplot is missing: the sentence"
+mkdir killer && printf '#!/bin/sh\nkill -9 $PPID\n' > killer/gnuplot && chmod 755 killer/gnuplot
+for there in page.html fresh.html; do
+    ls -A > before.list
+    (PATH=$PWD/killer:$PATH "$LAGGARD" report tiny.db -o $there > /dev/null 2>&1; echo $? > status.text) 2> /dev/null # the shell tells of the kill
+    is "$(cat status.text)" 137 "killed while it writes $there"
+    rm status.text
+    is "$(ls -A | diff before.list -)$(cat page.html)" before "leaves no file, and what stood there stays"
+done
 "$LAGGARD" report tiny.db --no-plots > /dev/full 2> err.text
 is $? 3 "a full disk: exit code"
 cd "$OLDPWD" || exit 1
