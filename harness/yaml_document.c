@@ -23,6 +23,7 @@ struct loader {
     yaml_parser_t parser;
     const char *file, *text;
     size_t length;
+    size_t mark_bytes; /* of a byte order mark, which is not part of the text */
     struct arena *arena;
     struct err *err;
 };
@@ -72,7 +73,7 @@ static int refuse_syntax(struct loader *loader)
         return err_set(loader->err, ERR_HOST, "%s: out of memory while reading YAML", loader->file);
     if (parser->error == YAML_READER_ERROR) {
         snprintf(sentence, sizeof(sentence), "this is not text in UTF-8 (%s, byte %zu of the file)", parser->problem,
-                 parser->problem_offset);
+                 parser->problem_offset + loader->mark_bytes);
         return refuse(loader, mark_of_offset(loader, parser->problem_offset), sentence);
     }
     snprintf(sentence, sizeof(sentence), "this is not valid YAML: %s%s%s%s", parser->problem ? parser->problem : "syntax error",
@@ -259,10 +260,16 @@ int yaml_document_parse(const char *file, const char *text, size_t length, struc
 {
     if (length > YAML_DOCUMENT_BYTES_MAX)
         return err_set(err, ERR_USAGE, "%s:1:1: the file has %zu bytes, allowed are %d", file, length, YAML_DOCUMENT_BYTES_MAX);
-    cleanup(loader_free) struct loader loader = {.file = file, .text = text, .length = length, .arena = arena, .err = err};
+    if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        return err_set(err, ERR_USAGE, "%s:1:1: this is text in UTF-16; save it as UTF-8, or: iconv -f UTF-16 -t UTF-8", file);
+    const size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    cleanup(loader_free) struct loader loader = {
+        .file = file, .text = text + mark, .length = length - mark, .mark_bytes = mark, .arena = arena, .err = err};
     if (!yaml_parser_initialize(&loader.parser))
         return err_set(err, ERR_HOST, "%s: out of memory while reading YAML", file);
-    yaml_parser_set_input_string(&loader.parser, (const unsigned char *)text, length);
+    /* It would read UTF-16, too, but a database keeps the text as it is, and as UTF-8. */
+    yaml_parser_set_encoding(&loader.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&loader.parser, (const unsigned char *)loader.text, loader.length);
     struct yaml_value *tree = NULL;
     int status = read_stream(&loader, &tree);
     if (status < 0)
