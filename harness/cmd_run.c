@@ -255,6 +255,7 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
         seconds += run->trial_wanted[t] ? run->cell_seconds[run->plan.trials[t].cell] : 0;
     progress_begin(&run->progress, &run->plan, run->wanted_count, seconds, run->options.quiet,
                    (enum colour_mode)run->options.color);
+    run_resume_say(run);
     int result = measure_messages(run, err);
     if (result == 0)
         result = begin_campaign(run, argc, argv, err);

@@ -74,6 +74,8 @@ int run_resume(struct run *run, struct err *err);
 int run_resume_hint(const struct run *run, struct err *err);
 /* What only the host can tell: which programs would run now, and what would delay packets. */
 int run_resume_check(struct run *run, struct err *err);
+/* On standard error, unless --quiet: how much of a campaign that goes on is left to do. */
+void run_resume_say(const struct run *run);
 /* Events of the campaign: that it goes on, and what of the host has changed. */
 int run_resume_store(const struct run *run, struct err *err);
 /* Facts of the environment: the digests of files that the campaign names, RUN_FILE_FACT "./trace.csv", and, once they have been

@@ -289,11 +289,20 @@ int run_resume_hint(const struct run *run, struct err *err)
     return 0;
 }
 
+void run_resume_say(const struct run *run)
+{
+    if (run->resumed_id == 0 || run->options.quiet)
+        return;
+    fprintf(stderr, "going on with campaign %" PRId64 " of %s: %d of %d trials %s finished, %d %s to run\n", run->resumed_id,
+            run->db_path, run->finished_count, run->plan.trial_count, run->finished_count == 1 ? "has" : "have", run->wanted_count,
+            run->wanted_count == 1 ? "is" : "are");
+}
+
 int run_resume_store(const struct run *run, struct err *err)
 {
     cleanup(text_free) struct text text = {0};
-    text_printf(&text, "resumed: %d of %d trials had finished, %d are to run", run->finished_count, run->plan.trial_count,
-                run->wanted_count);
+    text_printf(&text, "resumed: %d of %d trials had finished, %d %s to run", run->finished_count, run->plan.trial_count,
+                run->wanted_count, run->wanted_count == 1 ? "is" : "are");
     int result = store_event(run->store, run->campaign_id, 0, "resumed", text.bytes, err);
     return result == 0 && run->environment_changes
                ? store_event(run->store, run->campaign_id, 0, "environment", run->environment_changes, err)

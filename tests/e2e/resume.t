@@ -35,6 +35,8 @@ before=$(sqlite3 part.db .dump | sha256sum)
 "$LAGGARD" run long.yaml --db part.db --resume --quiet > again.text 2> err.text
 is "$?$(cat err.text)$(sqlite3 part.db .dump | sha256sum)" "0$before" "what is complete stays as it is"
 is "$(cat again.text)" "$(cat out.text)" "and is shown once more"
+"$LAGGARD" run long.yaml --db part.db --resume > again.text 2> err.text
+is "$? $(cat err.text)" "0 going on with campaign 1 of part.db: 40 of 40 trials have finished, 0 are to run" "and it is said that nothing runs"
 "$LAGGARD" run long.yaml --db none.db --resume --quiet > out.text 2> err.text
 is "$? $(trials none.db | wc -l)" "0 40" "without a database it is the beginning"
 like "$(cat err.text)" "none.db holds no campaign 'long' to go on with: this begins one" "and says so"
@@ -121,7 +123,7 @@ is "$(trials merged.db) $(query merged.db "SELECT count(*) FROM campaign")" "$(t
 is "$(query fine.db "SELECT group_concat(run_order) FROM (SELECT run_order FROM trial ORDER BY run_order)")" "1,8,15,22,29,36" "more shards than repeats share trial by trial"
 query shard2.db "DELETE FROM event; UPDATE trial SET status = 'interrupted', fidelity = NULL WHERE trial_id = 4"
 "$LAGGARD" run long.yaml --db shard2.db --shard 2/3 --resume --quiet > /dev/null
-is "$(query shard2.db "SELECT count(*), sum(status = 'finished') FROM trial; SELECT text FROM event WHERE kind = 'resumed'" | tr '\n' '|')" "16 16|resumed: 15 of 40 trials had finished, 1 are to run|" "a shard is resumed"
+is "$(query shard2.db "SELECT count(*), sum(status = 'finished') FROM trial; SELECT text FROM event WHERE kind = 'resumed'" | tr '\n' '|')" "16 16|resumed: 15 of 40 trials had finished, 1 is to run|" "a shard is resumed"
 for bad in 0/3 4/3 1/41 3 /3 3/ 1/0 a/b -1/3 1/3x 99999999999999999999/3; do
     "$LAGGARD" run long.yaml --db bad.db --shard "$bad" --quiet > out.text 2> err.text
     is "$? $(grep -c "found '$bad', allowed is K/N, shard K of N: N from 1 to 40" err.text) $(ls bad.db 2>/dev/null)" "2 1 " "--shard $bad"
