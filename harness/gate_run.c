@@ -126,6 +126,25 @@ static int check_noise(const struct gate_asked *asked, const struct gate_questio
     return result;
 }
 
+static bool is_plain(const char *name)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
+    return name && name[0] && name[0] != '-' && strspn(name, plain) == strlen(name);
+}
+
+/* What runs flagged cells again, to be typed as it stands; NULL: --confirm could not be asked the same, or a shell would
+ * not take a name in it for one word. */
+static const char *rerun_command(const struct gate_asked *asked, const struct gate_data *campaign, struct arena *arena)
+{
+    const bool other = asked->campaign_id > 0 || asked->baseline_name || asked->revision; /* what --confirm does not take */
+    if (other || !is_plain(campaign->file_path) || !is_plain(asked->db) || (asked->baseline_db && !is_plain(asked->baseline_db)) ||
+        (asked->thresholds && !is_plain(asked->thresholds)))
+        return NULL;
+    return arena_printf(arena, "laggard run %s --db %s --confirm%s%s%s%s", campaign->file_path, asked->db,
+                        asked->baseline_db ? " --baseline " : "", asked->baseline_db ? asked->baseline_db : "",
+                        asked->thresholds ? " --thresholds " : "", asked->thresholds ? asked->thresholds : "");
+}
+
 /* In a copy of the file, or in one that it was merged into. */
 static bool has_same_trials(const struct gate_data *campaign, const struct gate_data *baseline)
 {
@@ -144,6 +163,8 @@ int gate_run(const struct gate_asked *asked, struct arena *arena, struct gate_re
     int result = database_open(asked->db, &own, err);
     if (result == 0)
         result = gate_data_read(own, asked->campaign_id, arena, campaign, err);
+    if (result == 0)
+        question->rerun = rerun_command(asked, campaign, arena);
     if (result == 0)
         result = read_rules(asked, campaign, arena, &question->rules, err);
     if (result == 0)

@@ -42,8 +42,9 @@ const struct metric_row *gate_threshold_metric(const char *name, const struct me
     if (near)
         err_set(err, ERR_USAGE, "there is no metric '%s', did you mean '%s'?", shown.text, near);
     else
-        err_set(err, ERR_USAGE, "there is no metric '%s'; the table metric of a database lists them, such as %s", shown.text,
-                listed > 0 ? names[0] : "none");
+        err_set(err, ERR_USAGE,
+                "there is no metric '%s'; `laggard sql DB \"SELECT name, unit, text FROM metric\"` lists them, such as %s",
+                shown.text, listed > 0 ? names[0] : "none");
     return NULL;
 }
 

@@ -139,11 +139,10 @@ static void confirm(struct judging *judging, struct gate_row *row, const struct 
     bool relative = row->threshold->form != GATE_ABSOLUTE;
     const size_t needed = gate_trials_least(row->threshold, 2 * row->threshold->alpha); /* one-sided, as ask_rerun() asks */
     if (candidate.count < needed || (relative && base.count < needed)) {
+        const char *command = question->rerun ? question->rerun : "laggard run FILE --db DB --confirm";
         decide(row, GATE_UNCONFIRMED,
-               candidate.count == 0
-                   ? "run the flagged cells again: laggard run FILE --db DB --confirm"
-                   : arena_printf(judging->arena, "the rerun has under %zu trials an arm: laggard run FILE --db DB --confirm",
-                                  needed));
+               candidate.count == 0 ? arena_printf(judging->arena, "run the flagged cells again: %s", command)
+                                    : arena_printf(judging->arena, "the rerun has under %zu trials an arm: %s", needed, command));
         return;
     }
     switch (ask_rerun(row->threshold, base, candidate)) {

@@ -19,6 +19,7 @@ struct gate_question {
     const struct gate_data *confirmation; /* of the campaign; NULL: there is none */
     const struct gate_data *baseline;     /* another campaign; NULL: an arm of the same one */
     const char *incomparable;             /* why the baseline's environment is another one; NULL: it is not */
+    const char *rerun;                    /* the command that runs flagged cells again; NULL: not known word for word */
     int64_t now_unix_ns;                  /* which waivers still hold */
     bool self_test;                       /* every candidate is made worse than its threshold allows: each must be caught */
     double slowdown;                      /* by at least this share */

@@ -116,7 +116,10 @@ like "$(cat out.text)" "3 pass" "all of them"
 query slow.db "UPDATE trial SET world = 'emulated'"
 gate slow.db
 is "$?" 5 "with real clocks it is unconfirmed: exit code 5"
-like "$(cat out.text)" "unconfirmed.*|run the flagged cells again: laggard run FILE --db DB --confirm" "and asks for a rerun"
+like "$(cat out.text)" "^    run the flagged cells again: laggard run slow.yaml --db slow.db --confirm$" "and says what to type for a rerun"
+cp slow.db "slow 2.db"
+gate "slow 2.db"
+like "$(cat out.text)" "again: laggard run FILE --db DB --confirm$" "with placeholders, where names would need quotes"
 run slow.yaml slow.db --confirm
 is "$?$(cat run.err)" 0 "flagged cells run again"
 is "$(query slow.db "SELECT confirmed_campaign_id, count(*), min(t.seed <> (SELECT seed FROM trial WHERE trial_id = 1)) FROM confirmation JOIN trial t USING (campaign_id)")" "1 24 1" "as a campaign of its own, with other draws"
