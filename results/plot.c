@@ -63,8 +63,10 @@ const struct plot_kind *plot_find(const char *name, struct err *err)
 int plot_campaign(struct sql *sql, int64_t asked, int64_t *campaign_id, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    int result =
-        plot_ask(sql, "SELECT max(campaign_id) FROM campaign WHERE ?1 IN (0, campaign_id)", 1, (int64_t[]){asked}, &rows, err);
+    int result = plot_ask(sql,
+                          "SELECT max(campaign_id) FROM campaign WHERE campaign_id = ?1 "
+                          "OR (?1 = 0 AND campaign_id NOT IN (SELECT campaign_id FROM confirmation))",
+                          1, (int64_t[]){asked}, &rows, err);
     if (result == 0)
         result = sql_next(rows, err);
     if (result < 0)

@@ -38,7 +38,7 @@ extern const struct plot_kind plot_kinds[]; /* ends with a row without a name */
 /* NULL when there is none; then `err` says which is near. */
 const struct plot_kind *plot_find(const char *name, struct err *err);
 
-/* The campaign that is meant: `asked`, or for 0 the last. ERR_USAGE: there is no such. */
+/* The campaign that is meant: `asked`, or for 0 the last that is no confirming rerun. ERR_USAGE: there is no such. */
 int plot_campaign(struct sql *sql, int64_t asked, int64_t *campaign_id, struct err *err);
 
 /* A picture as the bytes of a file. `id` NULL: a file of its own, dark on white, its title in it. Otherwise (SVG) an element for

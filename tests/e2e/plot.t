@@ -45,6 +45,11 @@ is "$(script tiny.db round-time | block cells)" "$(query tiny.db "SELECT printf(
 is "$(script tiny.db round-time | block intervals)" "$(query tiny.db "SELECT printf('%.6f %d %.6f %.6f', round_time_p50_ns / 1e6, cell + 1, round_time_low_ns / 1e6, round_time_high_ns / 1e6) FROM cells")" "round-time: their intervals"
 is "$(script tiny.db round-time | block predictions)" "$(query tiny.db "SELECT printf('%.6f %d', predicted_round_ns / 1e6, cell + 1) FROM cells")" "round-time: the predictions"
 is "$(script tiny.db round-time | block trials | wc -l)" 12 "round-time: a point a trial"
+cp tiny.db confirmed.db
+"$LAGGARD" run tiny.yaml --db confirmed.db --only 0 --quiet > /dev/null
+query confirmed.db "INSERT INTO confirmation VALUES (2, 1)"
+is "$(script confirmed.db round-time)" "$(script tiny.db round-time)" "the last campaign is none that ran flagged cells again"
+is "$(script confirmed.db round-time --campaign 2 | block trials | wc -l)" 6 "unless it is asked for"
 is "$(script tiny.db learning-rounds | block line1)" "$(query tiny.db "SELECT printf('%d %.6g', round, avg(loss)) FROM learning_curves WHERE cell = 1 GROUP BY round")" "learning-rounds: the mean loss"
 is "$(script tiny.db timeline --trial 2 --round 4 | block compute | wc -l)" "$(query tiny.db "SELECT count(*) FROM spans WHERE trial = 2 AND round = 4 AND kind = 'compute'")" "timeline: the spans of the round that was asked for"
 is "$(script sizes.db sizes | block line1)" "$(query sizes.db "SELECT printf('%d %.6g', payload_bytes, algbw_bytes_per_second / 1e6) FROM cells WHERE scheme = 'ring' ORDER BY payload_bytes")" "sizes: a line a scheme, by size"
