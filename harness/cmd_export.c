@@ -90,19 +90,11 @@ const struct option_table cmd_export_table = {
 
 static int no_view(struct sql *sql, const char *view, struct err *err)
 {
-    enum { VIEWS_MAX = 64 };
-    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
-    cleanup(arena_cleanup) struct arena *arena = arena_new();
-    const char *names[VIEWS_MAX];
-    size_t count = 0;
-    if (sql_prepare(sql, "SELECT name FROM sqlite_schema WHERE type = 'view'", &rows, err) < 0)
-        return -ERR_HOST;
-    while (count < VIEWS_MAX && sql_next(rows, err) > 0)
-        names[count++] = arena_strdup(arena, sql_text(rows, 0));
-    const char *near = options_nearest(view, names, count);
+    char near[80];
+    sql_nearest_name(sql, "SELECT name FROM sqlite_schema WHERE type = 'view'", view, near, sizeof(near));
     return err_set(err, ERR_USAGE,
                    "--view '%.80s' is no view of '%s'%s%s%s `laggard sql %s columns` lists them, trials and rounds among them",
-                   view, sql_path(sql), near ? ", did you mean '" : ":", near ? near : "", near ? "'?" : "", sql_path(sql));
+                   view, sql_path(sql), near[0] ? ", did you mean '" : ":", near, near[0] ? "'?" : "", sql_path(sql));
 }
 
 /* A view by its name, so that no name can be SQL; those that know campaigns have a column campaign_id. */

@@ -45,15 +45,20 @@ static int list(void)
 }
 
 /* One word is a name; a query has several. */
-static int find(const char *asked, const char **text, struct err *err)
+static int find(struct sql *sql, const char *asked, const char **text, struct err *err)
 {
     enum { NAMES_MAX = 64 };
+    char table[80];
     const struct canned_query *canned = canned_query_find(asked);
     const char *names[NAMES_MAX];
     size_t count = 0;
     *text = canned ? canned->sql : asked;
     if (canned || strpbrk(asked, " \t\n("))
         return 0;
+    sql_nearest_name(sql, SQL_TABLE_NAMES, asked, table, sizeof(table));
+    if (strcmp(table, asked) == 0)
+        return err_set(err, ERR_USAGE, "'%s' is no canned query, but a table or view: laggard sql %s \"SELECT * FROM %s\"", asked,
+                       sql_path(sql), asked);
     for (const struct canned_query *query = canned_queries; query->name && count < NAMES_MAX; query++)
         names[count++] = query->name;
     const char *near = options_nearest(asked, names, count);
@@ -74,7 +79,7 @@ int cmd_sql(int argc, char **argv, struct err *err)
     result = database_open(argv[0], &sql, err);
     if (result < 0 || words == 1)
         return result < 0 ? result : list();
-    result = find(argv[1], &text, err);
+    result = find(sql, argv[1], &text, err);
     if (result < 0)
         return result;
     if (options.print) {

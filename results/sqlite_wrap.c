@@ -2,11 +2,14 @@
  * and keeps the statements of a connection in a list, so that closing never leaves one behind. */
 #include "results/sqlite_wrap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "results/sqlite_wrap_internal.h"
 
@@ -195,18 +198,52 @@ bool sql_blames_query(const struct sql *sql)
     }
 }
 
+void sql_nearest_name(struct sql *sql, const char *query, const char *word, char *near, size_t size)
+{
+    enum { NAMES_MAX = 2000 };
+    cleanup(arena_cleanup) struct arena *arena = arena_new();
+    cleanup(sql_finish_cleanup) struct sql_statement *rows = NULL;
+    const char **names = arena_new_array(arena, const char *, NAMES_MAX);
+    size_t count = 0;
+    if (sql_prepare(sql, query, &rows, NULL) == 0)
+        while (count < NAMES_MAX && sql_next(rows, NULL) > 0)
+            if (sql_kind(rows, 0) == SQL_TEXT)
+                names[count++] = arena_strdup(arena, sql_text(rows, 0));
+    const char *found = options_nearest(word, names, count);
+    snprintf(near, size, "%s", found ? found : "");
+}
+
+/* What to do about a name that SQLite does not find. */
+static void add_hint(struct sql *sql, const char *reason, struct text *out)
+{
+    static const struct {
+        const char *begin, *names;
+    } kinds[] = {{"no such table: ", SQL_TABLE_NAMES}, {"no such column: ", "SELECT DISTINCT column_name FROM column_doc"}};
+    char near[80] = "";
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        if (strncmp(reason, kinds[k].begin, strlen(kinds[k].begin)) == 0) {
+            const char *dot = strrchr(reason, '.'); /* "t.column" */
+            sql_nearest_name(sql, kinds[k].names, dot ? dot + 1 : reason + strlen(kinds[k].begin), near, sizeof(near));
+        }
+    if (near[0])
+        text_printf(out, ", did you mean '%s'?", near);
+    if (strncmp(reason, "no such ", strlen("no such ")) == 0)
+        text_printf(out, "%s `laggard sql DB columns` lists tables, views and columns", near[0] ? "" : ";");
+}
+
 int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement **out, struct err *err)
 {
     cleanup(sql_finish_cleanup) struct sql_statement *statement = NULL;
     const char *rest = NULL;
     sqlite3_stmt *handle = NULL;
     if (sqlite3_prepare_v3(sql->handle, text, -1, 0, &handle, &rest) != SQLITE_OK) {
-        const char *reason = sqlite3_errmsg(sql->handle);
-        const char *hint = strncmp(reason, "no such ", strlen("no such ")) == 0
-                               ? "; `laggard sql DB columns` lists tables, views and columns"
-                               : "";
-        return sql_blames_query(sql) ? err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason, hint)
-                                     : sql_fail(sql, "read", err);
+        cleanup(text_free) struct text reason = {0};
+        if (!sql_blames_query(sql))
+            return sql_fail(sql, "read", err);
+        text_add(&reason, sqlite3_errmsg(sql->handle)); /* of which the next statement makes another one */
+        cleanup(text_free) struct text hint = {0};
+        add_hint(sql, reason.bytes, &hint);
+        return err_set(err, ERR_USAGE, "SQLite does not take this query: %s%s", reason.bytes, hint.bytes ? hint.bytes : "");
     }
     bool reads = handle && sqlite3_stmt_readonly(handle) && sqlite3_column_count(handle) > 0;
     bool alone = !rest || !rest[strspn(rest, "; \t\r\n")];

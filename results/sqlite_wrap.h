@@ -7,6 +7,7 @@
 #define LAGGARD_RESULTS_SQLITE_WRAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -41,6 +42,9 @@ int sql_prepare_inserts(struct sql *sql, const char *table, const char *columns,
                         struct err *err);
 /* A query that somebody else wrote: exactly one statement, which has rows and changes nothing; otherwise ERR_USAGE. */
 int sql_prepare_reading(struct sql *sql, const char *text, struct sql_statement **statement, struct err *err);
+/* The nearest to a word among the texts that a query has in its first column; "" where none is near, or the query fails. */
+#define SQL_TABLE_NAMES "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')"
+void sql_nearest_name(struct sql *sql, const char *query, const char *word, char *near, size_t size);
 void sql_finish(struct sql_statement *statement); /* before the connection ends; NULL allowed */
 void sql_finish_cleanup(struct sql_statement **statement);
 
