@@ -19,11 +19,11 @@ static const struct {
     const char *remedy;
 } remedies[] = {
     {SQLITE_BUSY, "; another program holds a lock on it: end that program's transaction and try again"},
-    {SQLITE_FULL,
-     "; what was stored before is safe: free space on that file system, then run again, or choose another place with --db"},
+    {SQLITE_FULL, "; what was stored before is safe: free space on that file system, then run again, or choose another place "
+                  "(laggard run: --db)"},
     {SQLITE_READONLY, "; the file or its folder is not writable"},
     {SQLITE_CORRUPT, "; restore it from a copy, or recover what is left with: sqlite3 FILE .recover"},
-    {SQLITE_NOTADB, "; choose another file with --db"},
+    {SQLITE_NOTADB, "; choose another file (laggard run: --db)"},
     {SQLITE_CONSTRAINT,
      "; rows contradict each other, as in a file that was damaged or changed by hand: restore what is read from a copy"},
     {SQLITE_CANTOPEN,

@@ -64,7 +64,7 @@ static int create_or_recognise(struct sql *sql, struct err *err)
         return err_set(
             err, ERR_HOST,
             "cannot use '%s' as the database: it holds something else (application_id %lld, version %lld); choose another "
-            "name with --db",
+            "name (laggard run: --db)",
             sql_path(sql), (long long)application_id, (long long)version);
     if (store_schema_create(sql, err) < 0)
         return -ERR_HOST;

@@ -42,7 +42,7 @@ static int in_use(const char *path, struct err *err)
     return err_set(
         err, ERR_HOST,
         "cannot write to the database '%s': another run is writing to it; wait until it has ended, or choose another file "
-        "with --db",
+        "(laggard run: --db)",
         path);
 }
 
@@ -61,12 +61,14 @@ static int check_folder(const char *path, struct err *err)
         return err_set_errno(err, ERR_HOST, errno, "cannot create the database '%s': the folder '%s' cannot be reached", path,
                              folder);
     if (!S_ISDIR(status.st_mode))
-        return err_set(err, ERR_HOST, "cannot create the database '%s': '%s' is not a folder; choose another place with --db", path,
+        return err_set(err, ERR_HOST,
+                       "cannot create the database '%s': '%s' is not a folder; choose another place (laggard run: --db)", path,
                        folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-        return err_set_errno(err, ERR_HOST, errno,
-                             "cannot write the database '%s' (choose another place with --db): the folder '%s' is not writable",
-                             path, folder);
+        return err_set_errno(
+            err, ERR_HOST, errno,
+            "cannot write the database '%s' (choose another place; laggard run: --db): the folder '%s' is not writable", path,
+            folder);
     return 0;
 }
 
@@ -76,8 +78,8 @@ static int check_kind(const char *path, const struct stat *status, struct err *e
         return err_set(err, ERR_HOST, "cannot use '%s' as the database: it is a folder; name a file in it, such as '%s/results.db'",
                        path, path);
     if (!S_ISREG(status->st_mode))
-        return err_set(err, ERR_HOST, "cannot use '%s' as the database: it is not a regular file; choose another one with --db",
-                       path);
+        return err_set(err, ERR_HOST,
+                       "cannot use '%s' as the database: it is not a regular file; choose another one (laggard run: --db)", path);
     return 0;
 }
 
@@ -94,8 +96,8 @@ static int check_content(const char *path, int fd, bool older_too, struct err *e
     if ((size_t)length < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
         return err_set(
             err, ERR_HOST,
-            "cannot use '%s' as the database: it exists and is not an SQLite file; choose another name with --db, or move it "
-            "away",
+            "cannot use '%s' as the database: it exists and is not an SQLite file; choose another name (laggard run: --db), or "
+            "move it away",
             path);
     uint32_t version = store_big_endian(header + 60), application_id = store_big_endian(header + 68);
     bool empty = header[100] == 13 && header[103] == 0 && header[104] == 0;
@@ -105,13 +107,13 @@ static int check_content(const char *path, int fd, bool older_too, struct err *e
         return err_set(
             err, ERR_HOST,
             "cannot use '%s' as the database: it is an SQLite file of another program (application_id %u); choose another "
-            "name with --db",
+            "name (laggard run: --db)",
             path, application_id);
     if (version > STORE_VERSION)
         return err_set(
             err, ERR_HOST,
             "cannot write to the database '%s': it has schema version %u and this laggard knows versions up to %d; use a "
-            "newer laggard, or another file with --db",
+            "newer laggard, or another file (laggard run: --db)",
             path, version, STORE_VERSION);
     if (version < STORE_VERSION && !older_too)
         return database_refuse_older(path, version, ERR_HOST, err);
@@ -130,7 +132,7 @@ static int check(const char *path, bool older_too, struct err *err)
 {
     struct stat status;
     if (path[0] == '\0')
-        return err_set(err, ERR_HOST, "the name of the database is empty; give a file name with --db");
+        return err_set(err, ERR_HOST, "the name of the database is empty; give a file name (laggard run: --db)");
     if (foreign_link_refuse(path, err) < 0)
         return -ERR_HOST;
     if (stat(path, &status) < 0) {
@@ -146,7 +148,7 @@ static int check(const char *path, bool older_too, struct err *err)
         return in_use(path, err);
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)
         return err_set_errno(err, ERR_HOST, errno,
-                             "cannot write to the database '%s' (make it writable, or choose another with --db)", path);
+                             "cannot write to the database '%s' (make it writable, or choose another; laggard run: --db)", path);
     cleanup(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot open the database '%s'", path);
@@ -182,7 +184,8 @@ static int take(const char *path, bool older_too, struct store_lock **out, struc
         if (errno == EAGAIN || errno == EACCES)
             return in_use(path, err);
         return err_set_errno(err, ERR_HOST, errno,
-                             "cannot lock the database '%s' (its file system has no locks: choose a local one with --db)", path);
+                             "cannot lock the database '%s' (its file system has no locks: choose a local one; laggard run: --db)",
+                             path);
     }
     struct store_lock *lock = malloc(sizeof(*lock));
     if (!lock)

@@ -2,7 +2,7 @@
 # gate.t: TAP. The gate from campaign file to exit code: arms, reruns, baselines, noise floors, every output through a parser of its format,
 # and databases that are none. In the virtual world, where numbers are the same everywhere and no privilege is needed.
 . "$(dirname "$0")/lib.sh"
-xsd=$PWD/tests/golden/junit.xsd
+xsd=$PWD/tests/golden/junit.xsd root=$PWD
 cd "$SCRATCH" || exit 1
 
 cat > slow.yaml <<'Y'
@@ -231,6 +231,9 @@ refused "a baseline to set another by" 2 "baselines set takes no --baseline" bas
 refused "a campaign to export" 2 "baselines export takes no --campaign" baselines export plain.db --campaign 1
 refused "thresholds without a ratchet" 2 "--thresholds is about --ratchet" baselines set plain.db --thresholds usual.yaml
 refused "an unknown action" 2 "found 'sett', did you mean 'set'[?] Allowed are: set, show" baselines sett plain.db
+
+refused "a file that is none, to merge into" 3 "choose another name \(laggard run: --db\), or move it away" merge plain.yaml same.db
+is "$(grep -c -- 'with --db' "$root"/results/*.c | grep -v ':0$')" "" "no sentence that several commands may say asks for an option that only run has"
 
 for option in markdown junit bmf; do
     refused_to_write=$("$LAGGARD" gate same.db --$option plain.db 2>&1 > out.text)
