@@ -124,8 +124,11 @@ static int check_campaign(struct sql *sql, int64_t campaign, struct err *err)
     sql_put_integer(rows, campaign);
     if (sql_next(rows, err) < 0)
         return -ERR_HOST;
-    return sql_integer(rows, 0) ? 0
-                                : err_set(err, ERR_USAGE, "the database '%s' holds no campaign %" PRId64, sql_path(sql), campaign);
+    return sql_integer(rows, 0)
+               ? 0
+               : err_set(err, ERR_USAGE,
+                         "the database '%s' holds no campaign %" PRId64 "; `laggard sql %s trials` has their campaign_id",
+                         sql_path(sql), campaign, sql_path(sql));
 }
 
 static int export_view(struct sql *sql, const struct export_options *options, FILE *stream, struct err *err)

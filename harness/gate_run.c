@@ -95,7 +95,8 @@ static int find_baseline(const struct gate_asked *asked, struct sql *own, const 
         return 0;
     result = gate_data_last_campaign(where, campaign_id, err);
     if (result == 0 && *campaign_id == 0)
-        return err_set(err, ERR_BASELINE, "the baseline '%s' holds no campaign", sql_path(where));
+        return err_set(err, ERR_BASELINE, "the baseline '%s' holds no campaign; `laggard run` stores one, with --db",
+                       sql_path(where));
     return result;
 }
 

@@ -167,7 +167,8 @@ static int choose_trial(struct walk *walk, struct err *err)
     if (found == 0 && walk->trial == 0)
         return err_set(err, ERR_USAGE, "the database '%s' holds no finished trial", sql_path(walk->sql));
     if (found == 0)
-        return err_set(err, ERR_USAGE, "the database '%s' holds no trial %" PRId64, sql_path(walk->sql), walk->trial);
+        return err_set(err, ERR_USAGE, "the database '%s' holds no trial %" PRId64 "; `laggard sql %s trials` lists them",
+                       sql_path(walk->sql), walk->trial, sql_path(walk->sql));
     walk->trial = found;
     return 0;
 }

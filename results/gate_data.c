@@ -44,7 +44,9 @@ static int choose_campaign(struct sql *sql, int64_t *campaign_id, struct err *er
     if (gate_data_last_campaign(sql, &found, err) < 0)
         return -ERR_HOST;
     if (found == 0)
-        return err_set(err, ERR_USAGE, "the database '%s' holds no campaign", sql_path(sql));
+        return err_set(err, ERR_USAGE,
+                       "the database '%s' holds no campaign: there is nothing to judge; `laggard run FILE --db %s` adds one",
+                       sql_path(sql), sql_path(sql));
     *campaign_id = found;
     return 0;
 }
@@ -61,7 +63,9 @@ static int read_campaign(struct sql *sql, struct arena *arena, struct gate_data 
         return -ERR_HOST;
     int found = sql_next(rows, err);
     if (found == 0)
-        return err_set(err, ERR_USAGE, "the database '%s' holds no campaign %" PRId64, sql_path(sql), data->campaign_id);
+        return err_set(err, ERR_USAGE,
+                       "the database '%s' holds no campaign %" PRId64 "; `laggard sql %s trials` has their campaign_id",
+                       sql_path(sql), data->campaign_id, sql_path(sql));
     if (found < 0)
         return found;
     data->name = keep(arena, rows, 0);

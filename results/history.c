@@ -86,7 +86,9 @@ static int read_campaigns(struct reading *reading, struct err *err)
             return result;
     }
     if (found == 0 && history->campaign_count == 0)
-        return err_set(err, ERR_USAGE, "the database '%s' holds no campaign", history->path);
+        return err_set(err, ERR_USAGE,
+                       "the database '%s' holds no campaign: there is nothing to show; `laggard run FILE --db %s` adds one",
+                       history->path, history->path);
     return found;
 }
 

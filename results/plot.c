@@ -72,7 +72,8 @@ int plot_campaign(struct sql *sql, int64_t asked, int64_t *campaign_id, struct e
     if (result < 0)
         return result;
     if (sql_kind(rows, 0) == SQL_NULL && asked == 0)
-        return err_set(err, ERR_USAGE, "'%s' holds no campaign: there is nothing to show", sql_path(sql));
+        return err_set(err, ERR_USAGE, "'%s' holds no campaign: there is nothing to show; `laggard run FILE --db %s` adds one",
+                       sql_path(sql), sql_path(sql));
     if (sql_kind(rows, 0) == SQL_NULL)
         return err_set(err, ERR_USAGE, "'%s' holds no campaign %" PRId64 "; `laggard sql %s trials` has their campaign_id",
                        sql_path(sql), asked, sql_path(sql));

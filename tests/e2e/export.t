@@ -138,10 +138,10 @@ refused "an unknown format" 2 "did you mean 'jsonl'" tiny.db --format json
 refused "an option of another format" 2 "format trace takes no --view" tiny.db --format trace --view trials
 refused "a campaign for a trace" 2 "format trace-json takes no --campaign" tiny.db --format trace-json --campaign 1
 for format in trace trace-json; do
-    refused "an unknown trial as $format" 2 "holds no trial 99" tiny.db --format $format --trial 99
+    refused "an unknown trial as $format" 2 "holds no trial 99; .laggard sql tiny.db trials. lists them" tiny.db --format $format --trial 99
 done
 for format in csv jsonl openmetrics bmf; do
-    refused "an unknown campaign as $format" 2 "'tiny.db' holds no campaign 99" tiny.db --format $format --campaign 99
+    refused "an unknown campaign as $format" 2 "'tiny.db' holds no campaign 99; .laggard sql tiny.db trials. has" tiny.db --format $format --campaign 99
 done
 cp tiny.db own.db && sqlite3 own.db "CREATE VIEW own AS SELECT 1 AS one"
 refused "one campaign of a view that knows none" 2 "the view 'own' has no column campaign_id: leave --campaign out" own.db --view own --campaign 1

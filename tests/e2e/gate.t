@@ -258,8 +258,8 @@ refused "a truncated file" 3 "cut.db.*(malformed|not a database)" gate cut.db
 cp same.db broken.db && dd if=/dev/urandom of=broken.db bs=4096 seek=1 count=40 conv=notrunc 2>/dev/null
 refused "a corrupted file" 3 "broken.db.*malformed.*recover" gate broken.db
 cp same.db bare.db && sqlite3 bare.db "DELETE FROM noise_floor; DELETE FROM verdict; DELETE FROM arm_cell; DELETE FROM arm; DELETE FROM trial; DELETE FROM cell_setting; DELETE FROM cell; DELETE FROM campaign" 2>/dev/null
-refused "no campaign" 2 "holds no campaign" gate bare.db
-refused "a campaign that is not there" 2 "holds no campaign 77" gate same.db --campaign 77
+refused "no campaign" 2 "holds no campaign: there is nothing to judge; .laggard run FILE --db bare.db. adds one" gate bare.db
+refused "a campaign that is not there" 2 "holds no campaign 77; .laggard sql same.db trials. has" gate same.db --campaign 77
 refused "an unknown metric" 2 "unknown.yaml:1:14: gate.thresholds.0: there is no metric 'round_time.p50', did you mean 'round_time_ns.p50'" \
     gate same.db --thresholds "$(printf 'thresholds: [round_time.p50 <= 1s]\n' > unknown.yaml; echo unknown.yaml)"
 refused "a threshold file that is not there" 2 "cannot open the threshold file" gate same.db --thresholds none.yaml

@@ -157,7 +157,7 @@ refused "no database" 2 "there is no database 'none.db'" none.db
 seq 100 > text.db
 refused "a text" 2 "not an SQLite file" text.db
 cp early.db bare.db && sqlite3 bare.db "DELETE FROM arm; DELETE FROM trial; DELETE FROM cell_setting; DELETE FROM cell; DELETE FROM campaign" 2>/dev/null
-refused "no campaign" 2 "the database 'bare.db' holds no campaign" bare.db
+refused "no campaign" 2 "the database 'bare.db' holds no campaign: there is nothing to show; .laggard run FILE --db bare.db. adds one" bare.db
 head -c 30000 history.db > cut.db
 refused "a truncated file" 3 "cut.db.*(malformed|not a database)" cut.db
 refused "two files" 2 "" early.db late.db
