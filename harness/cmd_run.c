@@ -284,10 +284,8 @@ static int run_campaign(struct run *run, int argc, char **argv, struct err *err)
         return err_set(err, ERR_USAGE, "--max-time %s was over before the first trial: links are measured within it; give it more",
                        units_spell_time(limit, sizeof(limit), run->options.max_time_ns));
     if (result == 0 && counts.failed > 0)
-        return err_set(err, ERR_TRIAL,
-                       "%d of %d trial%s failed; `sqlite3 %s \"SELECT run_order, label, reason FROM trials WHERE status = "
-                       "'failed'\"` says why",
-                       counts.failed, counts.trials, units_plural(counts.trials), run->db_path);
+        return err_set(err, ERR_TRIAL, "%d of %d trial%s failed; `laggard sql %s problems` says why", counts.failed, counts.trials,
+                       units_plural(counts.trials), run->db_path);
     return result;
 }
 

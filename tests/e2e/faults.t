@@ -50,6 +50,8 @@ wait $controller
 is $? 4 "a failed trial: exit code 4"
 is "$(query "$db" "SELECT sum(status = 'failed'), sum(status = 'finished') FROM trials")" "1 5" "one trial failed, the others finished"
 like "$(query "$db" "SELECT reason FROM trials WHERE status = 'failed'")" "w1.*SIGKILL" "the reason names the node and the signal"
+like "$(tail -n 1 "$SCRATCH/stderr")" "error: 1 of 6 trials failed; .laggard sql $db problems. says why$" "and the last sentence says where it stands"
+like "$("$LAGGARD" sql "$db" problems)" "failed .*w1.*SIGKILL" "as it does"
 is "$(settles_to "$before")" "$before" "nothing is left"
 
 # 2b. An agent of the measurement before the first trial: the campaign runs, with the usual cost of a message. The first agent of all ends at once.
