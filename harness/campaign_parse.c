@@ -108,6 +108,13 @@ static bool is_needed(const struct reading *reading, const struct campaign_field
     return field->required && !reading->placed[field - campaign_fields] && !matrix_sweeps(reading, field, false);
 }
 
+/* A program stands there, and a scheme that is not it, whose agents need this field. */
+static bool is_beside_program(const struct reading *reading, const struct campaign_field *field)
+{
+    const struct campaign_field *exec = campaign_field_find("workload.exec");
+    return field->carriers == CARRIED_BY_AGENTS && (reading->placed[exec - campaign_fields] || matrix_sweeps(reading, exec, false));
+}
+
 static int read_base(struct reading *reading)
 {
     reading->only_outside = only_outside(reading);
@@ -120,8 +127,11 @@ static int read_base(struct reading *reading)
             status =
                 campaign_field_operations(field)->read(&reading->reader, field, reading->placed[i], field->path, &reading->base);
         else if (status == 0 && is_needed(reading, field))
-            status = campaign_fail(&reading->reader, mapping_of(reading->root, field->path), NULL, "the key '%s' is missing (%s)",
-                                   field->path, field->help);
+            status = campaign_fail(&reading->reader, mapping_of(reading->root, field->path), NULL, "the key '%s' is missing (%s)%s",
+                                   field->path, field->help,
+                                   is_beside_program(reading, field) ? "; `scheme` names one of laggard's own: leave it out where "
+                                                                       "workload.exec alone is to run"
+                                                                     : "");
         if (status < 0)
             return status;
     }
