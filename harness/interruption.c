@@ -33,9 +33,12 @@ static const int64_t ECHO_NS = 250 * NS_PER_MS;
 /* Of the process, as signals are. */
 static struct {
     sigset_t signals;
-    int noticed; /* the first signal; 0: none yet */
+    volatile sig_atomic_t noticed; /* the first signal; 0: none yet */
     int64_t noticed_ns;
-    int signal_fd, event_fd; /* what the descriptor of interruption_open() shows */
+    int signal_fd, event_fd;          /* what the descriptor of interruption_open() shows */
+    bool listening;                   /* on_signal() takes signals */
+    struct sigaction before[SIGNALS]; /* what they did until then: other processes of ours begin with it */
+    bool told, handed_over;           /* that the next one kills; to the thread that lets it */
 } state = {.signal_fd = -1, .event_fd = -1};
 
 static void choose_signals(void)
@@ -92,27 +95,83 @@ static void *take_the_next(void *unused)
     return unused;
 }
 
-/* The first signal is taken, and the next one kills. */
-static void notice(void)
+static void keep(int number)
 {
-    const struct timespec at_once = {0};
     const uint64_t one = 1;
-    if (state.noticed || state.signal_fd < 0)
-        return;
-    const int number = sigtimedwait(&state.signals, NULL, &at_once);
-    if (number <= 0)
-        return;
-    state.noticed = number;
     state.noticed_ns = clock_now_ns();
+    state.noticed = number;
     if (write(state.event_fd, &one, sizeof(one)) != sizeof(one))
-        log_debug("the descriptor for signals did not take one");
+        return; /* it is one already */
+}
+
+/* From then on a thread takes the next one; while this process listens, on_signal() does. */
+static void tell(void)
+{
     pthread_t thread;
+    if (!state.told && isatty(STDERR_FILENO))
+        log_warning("ending what runs and keeping what was finished; the next signal kills at once");
+    state.told = true;
+    if (state.listening || state.handed_over)
+        return;
+    state.handed_over = true;
     if (pthread_create(&thread, NULL, take_the_next, NULL) == 0)
         pthread_detach(thread);
     else
         let_the_next_kill();
-    if (isatty(STDERR_FILENO))
-        log_warning("ending what runs and keeping what was finished; the next signal kills at once");
+}
+
+/* The first signal is taken, and the next one kills. */
+static void notice(void)
+{
+    const struct timespec at_once = {0};
+    if (!state.noticed && state.signal_fd >= 0) {
+        const int number = sigtimedwait(&state.signals, NULL, &at_once);
+        if (number > 0)
+            keep(number);
+    }
+    if (state.noticed)
+        tell();
+}
+
+static void on_signal(int number)
+{
+    const int error = errno;
+    sigset_t one;
+    if (!state.noticed) {
+        keep(number);
+    } else if (clock_now_ns() - state.noticed_ns >= ECHO_NS) {
+        signal(number, SIG_DFL);
+        raise(number);
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    }
+    errno = error;
+}
+
+void interruption_listen(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART, .sa_mask = state.signals};
+    if (state.signal_fd < 0 || interruption_pending())
+        return;
+    state.listening = true;
+    for (int i = 0; i < SIGNALS; i++)
+        if (sigismember(&state.signals, signal_numbers[i]))
+            sigaction(signal_numbers[i], &action, &state.before[i]);
+    pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
+}
+
+void interruption_listen_no_more(void)
+{
+    if (!state.listening)
+        return;
+    pthread_sigmask(SIG_BLOCK, &state.signals, NULL);
+    notice(); /* what is pending would be lost where it is ignored */
+    for (int i = 0; i < SIGNALS; i++)
+        if (sigismember(&state.signals, signal_numbers[i]))
+            sigaction(signal_numbers[i], &state.before[i], NULL);
+    state.listening = false;
+    notice();
 }
 
 bool interruption_pending(void)

@@ -11,6 +11,11 @@ struct err;
  * who finds it readable calls interruption_pending(). Once a process. */
 int interruption_open(int *fd, struct err *err);
 bool interruption_pending(void);
+/* Around work of this process's own that may never end, such as a scheme of somebody else's: the first signal is kept and the next
+ * one kills also while nobody looks. Calls that a signal comes into go on. No process is started meanwhile. No effect before
+ * interruption_open(). */
+void interruption_listen(void);
+void interruption_listen_no_more(void);
 /* 128 + the signal; 130 when none has come. */
 int interruption_exit_code(void);
 

@@ -20,7 +20,9 @@ static int prepare_scheme(struct trial *trial, struct err *err)
     struct blob *prepared = &trial->virtual->prepared;
     if (!setup->scheme->prepare)
         return 0;
+    interruption_listen();
     int result = setup->scheme->prepare(setup, prepared, err);
+    interruption_listen_no_more();
     if (result < 0)
         return err_wrap(err, "preparing scheme %s", setup->scheme->name);
     setup->prepared = prepared->bytes;
@@ -77,7 +79,9 @@ static int run_virtual(struct trial *trial, struct err *err)
 {
     trial->ready_ns = clock_now_ns();
     trial_events.start(trial, 0); /* of all parts the only one that the virtual world has */
+    interruption_listen();        /* a scheme of somebody else's may not come back, and a step of a large model takes long */
     int result = virtual_run(trial->virtual->world, err);
+    interruption_listen_no_more();
     trial_events.ending(trial);
     return result;
 }

@@ -93,6 +93,26 @@ refused "no list" word.yaml "2:10: schemes: a list of 1 to 16 shared objects is 
 campaign "[./hub.so]" hob > hob.yaml
 refused "a scheme that it has not" hob.yaml "6:19: scheme: unknown scheme 'hob', did you mean 'hub'"
 
+# ---- an object that does not come back, in the world that runs in the controller ----
+sed 's/^static void start(struct node \*node)$/&/; /^static void start(struct node/,/^{/ s/^{/{\n    while (node) ;/' hub.c > loop.c
+compile loop.c loop.so
+campaign "[./loop.so]" "hub" > loop.yaml
+"$LAGGARD" run loop.yaml --world virtual --quiet --db loop.db > run.text 2> err.text &
+looping=$!
+tries=0
+until [ "$(query loop.db "SELECT count(*) FROM trial WHERE status = 'running'" 2> /dev/null)" = 1 ] || [ $tries -ge 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+tries=0
+while kill -INT $looping 2> /dev/null && [ $tries -lt 60 ]; do # a shell has SIGINT ignored in what it starts behind
+    tries=$((tries + 1))
+    sleep 0.5
+done
+kill -9 $looping 2> /dev/null
+wait $looping 2> /dev/null
+is "$?" 130 "the second Ctrl-C ends a scheme that does not come back"
+
 # ---- an object that changed between two runs of one campaign ----
 campaign "[./hub.so]" hub > again.yaml
 "$LAGGARD" run again.yaml --world virtual --quiet --shard 1/2 --db again.db > run.text 2> err.text

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -99,6 +100,90 @@ static void two_before_anybody_looks(void) /* as one: nobody has been told yet t
     _exit(readable(fd) && interruption_pending() && readable(fd) ? interruption_exit_code() : 2);
 }
 
+/* What never comes back, and so never looks. */
+static void second_kills_what_never_looks(void)
+{
+    opened();
+    interruption_listen();
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGINT};
+    const struct itimerspec often = {{.tv_nsec = 300 * NS_PER_MS}, {.tv_nsec = 300 * NS_PER_MS}};
+    timer_t timer;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 || timer_settime(timer, 0, &often, NULL) < 0)
+        _exit(2);
+    const int64_t began_ns = clock_now_ns();
+    while (clock_now_ns() - began_ns < 60 * NS_PER_S)
+        ;
+}
+
+static void listening_keeps_the_first(void)
+{
+    int fd = opened();
+    interruption_listen();
+    raise(SIGHUP);
+    raise(SIGTERM); /* with it */
+    if (!readable(fd) || !interruption_pending())
+        _exit(2);
+    interruption_listen_no_more();
+    if (!readable(fd) || !interruption_pending())
+        _exit(3);
+    _exit(interruption_exit_code());
+}
+
+static void second_kills_after_listening(void)
+{
+    opened();
+    interruption_listen();
+    raise(SIGTERM);
+    interruption_listen_no_more();
+    interruption_listen(); /* the next piece of work */
+    for (int i = 0; i < TRIES; i++) {
+        usleep(300000);
+        kill(getpid(), SIGINT);
+    }
+}
+
+static void listening_before_it_is_open(void)
+{
+    interruption_listen();
+    interruption_listen_no_more();
+    raise(SIGTERM);
+}
+
+/* What is started between two pieces of work ends as it always did. */
+static void others_are_as_before(void)
+{
+    struct sigaction action;
+    opened();
+    signal(SIGINT, SIG_IGN);
+    interruption_listen();
+    interruption_listen_no_more();
+    if (sigaction(SIGINT, NULL, &action) < 0 || action.sa_handler != SIG_IGN)
+        _exit(1);
+    if (sigaction(SIGTERM, NULL, &action) < 0 || action.sa_handler != SIG_DFL)
+        _exit(2);
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    _exit(sigismember(&blocked, SIGTERM) == 1 ? 0 : 3);
+}
+
+static void signals_are_heard_while_nobody_looks(void **state)
+{
+    (void)state;
+    static void (*const killed[])(void) = {second_kills_what_never_looks, second_kills_after_listening};
+    for (size_t i = 0; i < sizeof(killed) / sizeof(killed[0]); i++) {
+        int status = status_of(killed[i]);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGINT);
+    }
+    int status = status_of(listening_keeps_the_first);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 129);
+    status = status_of(listening_before_it_is_open);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGTERM);
+    assert_int_equal(status_of(others_are_as_before), 0);
+}
+
 static void hang_up_under_nohup(void)
 {
     signal(SIGHUP, SIG_IGN);
@@ -138,6 +223,6 @@ static void signals_interrupt(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(signals_interrupt)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(signals_interrupt), cmocka_unit_test(signals_are_heard_while_nobody_looks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
