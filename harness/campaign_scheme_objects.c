@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "campaign_internal.h"
+#include "scheme_guard.h"
 #include "yaml_document.h"
 
 enum { OBJECTS_MAX = 16, DIGITS = 64 };
@@ -40,6 +41,8 @@ static int read_object(const struct reader *reader, const struct yaml_value *val
     int status = campaign_read_path(reader, file, key, &path, &written);
     if (status == 0 && digest)
         status = check_digest(reader, digest, arena_printf(reader->arena, "%s.sha256", key));
+    if (status == 0)
+        scheme_guard_watch(written);
     if (status == 0 && scheme_object_load(path, digest ? digest->text : NULL, object, &err) < 0)
         status = campaign_fail(reader, file, key, "%s", err.text);
     if (status == 0)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "harness/commands.h"
+#include "harness/scheme_guard.h"
 
 struct schemes_options {
     const char *with;
@@ -82,6 +83,8 @@ int cmd_schemes(int argc, char **argv, struct err *err)
     int result = options_parse(&cmd_schemes_table, argc, argv, &options, &names, err);
     if (result != 0)
         return result < 0 ? result : 0;
+    if (options.with)
+        scheme_guard_watch(options.with);
     if (options.with && (result = scheme_object_load(options.with, NULL, &object, err)) < 0)
         return result;
     if (names == 1 && !scheme_find(argv[0])) {

@@ -15,6 +15,7 @@
 #include "harness/build_info.h"
 #include "harness/commands.h"
 #include "harness/interruption.h"
+#include "harness/scheme_guard.h"
 #include "results/store.h"
 #include "schemas/control.h"
 
@@ -190,7 +191,9 @@ int main(int argc, char **argv)
         return err_exit_code(ERR_USAGE);
     }
     struct err err = {0};
+    scheme_guard_open();
     int result = run_words(argc - 1, argv + 1, &err);
+    scheme_guard_close();
     if (result < 0 && err.text[0])
         log_error("%s", err.text);
     return exit_code(finish_output(result));
