@@ -140,6 +140,14 @@ int cmd_plot(int argc, char **argv, struct err *err)
     if (words == 1 && options.output)
         return err_set(err, ERR_USAGE, "plot: no picture is named for '%s'; `laggard plot %s` lists the names, round-time for one",
                        options.output, argv[0]);
+    const char *passed_over = options.trial > 0      ? "trial"
+                              : options.round >= 0   ? "round"
+                              : options.campaign > 0 ? "campaign"
+                              : options.format_given ? "format"
+                                                     : NULL;
+    if (words == 1 && passed_over)
+        return err_set(err, ERR_USAGE, "plot: --%s is about a picture, and none is named; `laggard plot %s` lists the names",
+                       passed_over, argv[0]);
     if (words == 1)
         return list();
     if (!options.format_given && options.output && (result = format_of_name(options.output, &options.format, err)) < 0)

@@ -76,6 +76,9 @@ int cmd_sql(int argc, char **argv, struct err *err)
     int result = options_parse(&cmd_sql_table, argc, argv, &options, &words, err);
     if (result != 0)
         return result < 0 ? result : 0;
+    if (words == 1 && (options.print || options.format != QUERY_TABLE))
+        return err_set(err, ERR_USAGE, "sql: --%s is about a query, and none is asked: name one, such as cells, or write a SELECT",
+                       options.print ? "print" : "format");
     result = database_open(argv[0], &sql, err);
     if (result < 0 || words == 1)
         return result < 0 ? result : list();

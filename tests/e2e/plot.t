@@ -180,6 +180,8 @@ refused() { # refused NAME CODE ERE ARGUMENT...
 refused "a file, but no plot" 2 "plot: no picture is named for 'p.svg'; .laggard plot tiny.db. lists the names" tiny.db -o p.svg
 refused "a name that ends with another format" 2 "'p.jpg' ends with '.jpg', but pictures are svg, png or pdf" tiny.db timeline -o p.jpg
 is "$(ls | grep '^p\.')" "" "and no file is made"
+refused "a trial of no picture" 2 "plot: --trial is about a picture, and none is named; .laggard plot tiny.db. lists" tiny.db --trial 1
+refused "a format of no picture" 2 "plot: --format is about a picture" tiny.db --format png
 refused "an unknown plot" 2 "did you mean 'timeline'" tiny.db timelime
 refused "a trial of a picture of all" 2 "round-time takes no --trial" tiny.db round-time --trial 1
 refused "a round of a picture of links" 2 "links takes no --round" tiny.db links --trial 1 --round 2

@@ -53,6 +53,8 @@ refused "a function that loads code" 2 "gave this query up: not authorized" tiny
 refused "too much for a value" 2 "gave this query up: string or blob too big" tiny.db "SELECT zeroblob(9999999999)"
 refused "a parameter" 2 "this query has 1 parameter " tiny.db "SELECT ?1"
 refused "an unknown name" 2 "'celss', did you mean 'cells'[?] .laggard sql DB. lists them" tiny.db celss
+refused "a format of no query" 2 "sql: --format is about a query, and none is asked: name one, such as cells" tiny.db --format csv
+refused "the text of no query" 2 "sql: --print is about a query" tiny.db --print
 refused "a view by its name" 2 "'rounds' is no canned query, but a table or view: laggard sql tiny.db .SELECT \* FROM rounds.$" tiny.db rounds
 refused "a view that is misspelt" 2 "no such table: trails, did you mean 'trials'[?] .laggard sql DB columns. lists" tiny.db "SELECT * FROM trails"
 refused "a column that is misspelt" 2 "no such column: t\.shceme, did you mean 'scheme'[?]" tiny.db "SELECT t.shceme FROM cells t"
