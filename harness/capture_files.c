@@ -25,6 +25,12 @@ int capture_files_check(const char *directory, struct err *err)
     struct stat status;
     while (stat(path, &status) < 0) { /* up to what exists */
         char *slash = strrchr(path, '/');
+        if (errno == ENOENT && lstat(path, &status) == 0)
+            return err_set(
+                err, ERR_HOST,
+                "captures cannot be written to '%s': '%s' is a link that leads nowhere; make the directory that it leads "
+                "to, or remove it",
+                directory, path);
         if (errno != ENOENT || strcmp(path, ".") == 0 || strcmp(path, "/") == 0)
             return err_set_errno(err, ERR_HOST, errno, "captures cannot be written to '%s'", directory);
         if (slash && slash != path)

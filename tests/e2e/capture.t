@@ -97,6 +97,11 @@ like "$? $(cat stderr)" "^3 .*captures cannot be written to 'ring.yaml/there'" "
 sed 's/directory: there\/deep/directory: \/proc\/there/' ring.yaml > proc.yaml
 "$LAGGARD" run proc.yaml --db third.db --quiet >/dev/null 2>stderr
 like "$? $(cat stderr)" "^3 .*captures cannot be written to '/proc/there' " "a place that takes no files, whoever asks"
+ln -s nowhere led
+sed 's/directory: there/directory: led/' ring.yaml > led.yaml
+"$LAGGARD" run led.yaml --db third.db --quiet >/dev/null 2>stderr
+is "$? $(cat stderr) $(ls third.db nowhere 2>/dev/null)" "3 laggard: error: captures cannot be written to 'led/deep': 'led' is a link that leads nowhere; make the directory that it leads to, or remove it " \
+    "a link that leads nowhere, before anything runs"
 [ ! -e third.db ]
 ok $? "nothing was made"
 
