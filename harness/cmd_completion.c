@@ -157,7 +157,7 @@ static void write_bash(struct text *out)
                   "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
                   "    local words='' valued='' names='' position=0 files=1 argument=1 i IFS=$'\\n'\n"
                   "    COMPREPLY=()\n"
-                  "    if [ \"$COMP_CWORD\" = 1 ]; then\n");
+                  "    if [ \"$COMP_CWORD\" = 1 ] || [ \"$COMP_CWORD $command\" = '2 help' ]; then\n");
     text_add(out, "        words=");
     bash_words(out, &words);
     text_add(out, "\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n        return\n    fi\n");
@@ -242,7 +242,7 @@ static void write_zsh(struct text *out)
         text_add(out, "'\n");
     }
     text_add(out, "    )\n"
-                  "    if ((CURRENT == 2)); then\n"
+                  "    if ((CURRENT == 2)) || [[ $CURRENT == 3 && $words[2] == help ]]; then\n"
                   "        _describe command commands\n"
                   "        return\n"
                   "    fi\n"
@@ -259,9 +259,12 @@ static void write_zsh(struct text *out)
 static void fish_command(const struct command *command, struct text *out)
 {
     cleanup(text_free) struct text list = {0};
-    text_printf(out, "complete -c laggard -n __fish_use_subcommand -f -a %s -d '", command->name);
-    quote(out, command->summary);
-    text_add(out, "'\n");
+    static const char *const places[] = {"__fish_use_subcommand", "'__fish_seen_subcommand_from help'"};
+    for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {
+        text_printf(out, "complete -c laggard -n %s -f -a %s -d '", places[p], command->name);
+        quote(out, command->summary);
+        text_add(out, "'\n");
+    }
     for (const struct option_row *row = rows_of(command); row->name; row++) {
         text_printf(out, "complete -c laggard -n '__fish_seen_subcommand_from %s' -l %s", command->name, row->name);
         if (row->letter)

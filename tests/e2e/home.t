@@ -51,6 +51,7 @@ completed() { # completed WORD...: what bash offers for the last word
 }
 is "$(completed laggard ru)" "run " "a command"
 is "$(completed laggard '' | tr ' ' '\n' | grep '^[a-z]' | sort)" "$("$LAGGARD" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' | sort)" "all commands"
+is "$(completed laggard help ru)" "run " "and behind help"
 is "$(completed laggard run --wor)" "--world " "an option"
 is "$(completed laggard run --world '')" "emulated virtual both " "the values of an option"
 is "$(completed laggard run file.yaml --engine re)" "relay " "behind an argument, too"
