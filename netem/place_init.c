@@ -37,12 +37,45 @@ static void show_own_devices(void)
         (void)move_mount(groups, "", AT_FDCWD, "/sys/fs/cgroup", MOVE_MOUNT_F_EMPTY_PATH);
 }
 
+/* Files that set what the whole host does ask for no capability, but for their owner: a program of root's could have the kernel
+ * start another one, with all rights, when something crashes. These are what container engines close. */
+static const char *const settings_of_host[] = {"/proc/sys",  "/proc/sysrq-trigger", "/proc/irq",  "/proc/bus",   "/proc/fs",
+                                               "/proc/acpi", "/proc/mtrr",          "/proc/scsi", "/proc/driver"};
+
+static int keep_from_writing(const char *path)
+{
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
+    if (mount_setattr(AT_FDCWD, path, AT_RECURSIVE, &attributes, sizeof(attributes)) == 0)
+        return 0;
+    return errno == ENOENT || errno == ENOSYS ? 0 : -errno;
+}
+
+/* Ordinary users may not write there anyway, and in their containers such mounts may be refused. */
+static int close_settings_of_host(const struct namespaces_owner *owner, struct err *err)
+{
+    int result = keep_from_writing("/sys");
+    const char *path = "/sys";
+    for (size_t i = 0; i < sizeof(settings_of_host) / sizeof(settings_of_host[0]) && result == 0; i++) {
+        path = settings_of_host[i];
+        if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) == 0)
+            result = keep_from_writing(path);
+        else if (errno != ENOENT)
+            result = -errno;
+    }
+    if (result < 0 && !owner->user_namespace)
+        return err_set_errno(err, ERR_HOST, -result,
+                             "cannot keep outside programs of root from writing to %s; run laggard as an ordinary user", path);
+    return 0;
+}
+
 /* Without root the programs' user namespace comes last: the namespaces that are made ready here belong to the outer one. */
 static int settle(const struct namespaces_owner *owner, const char *host_name, struct err *err)
 {
     show_own_devices();
     /* Where containers hide parts of /proc the kernel refuses a fresh one; see namespaces_settle(). */
     (void)mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+    if (close_settings_of_host(owner, err) < 0)
+        return -ERR_HOST;
     if (sethostname(host_name, strlen(host_name)) < 0)
         return err_set_errno(err, ERR_HOST, errno, "cannot set the host name");
     if (!has_user_namespace(owner))

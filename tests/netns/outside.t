@@ -81,6 +81,15 @@ w1 w1 1/2 10.64.0.2 10.64.0.1,10.64.0.2" "$who: host name and variables are thos
 
 if [ "$(id -u)" = 0 ]; then
     try_as root 0 as_root
+    # Its files belong to root, whose programs have no capability, but are their owner. What is there is written again, so that nothing changes.
+    # shellcheck disable=SC2016
+    is "$("$TOOL" -n 1 sh -c 'for file in /proc/sys/kernel/core_pattern /proc/sys/vm/swappiness /proc/sys/net/ipv4/ip_forward /sys/kernel/mm/transparent_hugepage/enabled; do
+            value=$(sed "s/.*\[\(.*\)\].*/\1/" $file 2>/dev/null) && { echo "$value" > $file; } 2>/dev/null && echo "$file was written"
+        done
+        for file in /proc/sysrq-trigger /proc/irq/default_smp_affinity /proc/mtrr /sys/fs/cgroup/release_agent /sys/fs/cgroup/*/release_agent /sys/fs/cgroup/cgroup.procs; do
+            [ -e $file ] && { true >> $file; } 2>/dev/null && echo "$file can be written"
+        done
+        cat /proc/sys/kernel/core_pattern > /dev/null && echo read' 2>/dev/null | sort -u)" read "root: what the host is set to is read, and not written"
     # As Debian's ping has it: the kernel refuses such a file where the bounding set is empty and its capabilities count.
     cp /bin/true "$SCRATCH/privileged"
     if [ "$(uname -m)" = x86_64 ] && perl -e 'my ($file, $name, $caps) = ($ARGV[0], "security.capability", pack("V5", 0x02000001, 1 << 13, 0, 0, 0));
