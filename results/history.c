@@ -297,8 +297,8 @@ static int choose_metrics(struct reading *reading, const struct gate_data *data,
         return found;
     const char *near = options_nearest(pattern, data->metrics, (size_t)data->metric_count);
     return err_set(err, ERR_USAGE,
-                   "--metric: there is no metric '%s'%s%s%s; `laggard sql %s \"SELECT name FROM metric\"` lists them", pattern,
-                   near && near[0] ? ", did you mean '" : "", near && near[0] ? near : "", near && near[0] ? "'?" : "",
+                   "--metric: there is no metric '%s'%s%s%s `laggard sql %s \"SELECT name FROM metric\"` lists them", pattern,
+                   near && near[0] ? ", did you mean '" : ";", near && near[0] ? near : "", near && near[0] ? "'?" : "",
                    reading->history->path);
 }
 

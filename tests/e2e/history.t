@@ -82,7 +82,7 @@ history history.db --min-effect 1000%
 is "$? $(tail -n 1 out.text)" "0 8 campaigns: no change point" "--min-effect: smaller changes are none"
 history history.db --alpha 1e-9 --json
 is "$(jq -c '[.series[].points[].change | select(.) | .p <= 1e-9] | all' out.text)" true "--alpha: surer ones alone"
-refused "an unknown metric" 2 "no metric 'round_time_ns.p55', did you mean 'round_time_ns.p50'" history.db --metric round_time_ns.p55
+refused "an unknown metric" 2 "no metric 'round_time_ns.p55', did you mean 'round_time_ns.p50'[?] .laggard sql history.db .SELECT name FROM metric.. lists them$" history.db --metric round_time_ns.p55
 refused "a metric without a value" 2 "no campaign in 'history.db' has a value of accuracy: nothing was evaluated" history.db --metric accuracy
 refused "an unknown cell" 2 "'scheme=async' matches no cell in 'history.db'; .laggard sql history.db cells" history.db --cell scheme=async
 refused "no share" 2 "--alpha.*found 'often'" history.db --alpha often
