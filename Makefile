@@ -33,9 +33,15 @@ ifeq ($(OPTIMISE),)
 $(error MODE=$(MODE) is not one of release, debug, asan, ubsan, tsan, coverage, fuzz, seeded)
 endif
 
+# Of what is installed: libc's checks of lengths, and tables of functions that are read-only once the program runs. Not measurable.
+ifeq ($(MODE),release)
+HARDENING := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+HARDENED_LINK := -Wl,-z,relro,-z,now
+endif
+
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wformat=2 -Wundef $(WARNINGS_$(MODE))
-CFLAGS_ALL := -std=gnu17 $(OPTIMISE) $(WARNINGS) -ffp-contract=off -pthread -D_GNU_SOURCE -I. -Iharness -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
-LDFLAGS_ALL := $(OPTIMISE) -pthread $(LDFLAGS)
+CFLAGS_ALL := -std=gnu17 $(OPTIMISE) $(HARDENING) $(WARNINGS) -ffp-contract=off -pthread -D_GNU_SOURCE -I. -Iharness -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
+LDFLAGS_ALL := $(OPTIMISE) $(HARDENED_LINK) -pthread $(LDFLAGS)
 
 # One owner for each third-party header (tests/check-includes holds the list); everyone links what they own.
 NL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libnl-3.0 libnl-route-3.0)

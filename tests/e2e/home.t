@@ -11,6 +11,12 @@ for words in --jsn "--json more" more; do
     "$LAGGARD" --version $words > out.text 2> err.text
     is "$? $(wc -c < out.text) $(cat err.text)" "2 0 laggard: error: --version: found '${words#--json }', allowed is --json" "--version $words"
 done
+if [ "${LAGGARD_BUILD##*/}" = release ] && command -v readelf >/dev/null; then
+    for program in "$LAGGARD" "${LAGGARD%laggard}laggard-agent"; do
+        is "$(readelf -dW "$program" | grep -c BIND_NOW) $(readelf -lW "$program" | grep -c GNU_RELRO) $(readelf -sW "$program" | grep -qE '__[a-z]+_chk' && echo checked)" "1 1 checked" \
+            "${program##*/}: its tables of functions are read-only, lengths are checked"
+    done
+fi
 is "$("$LAGGARD" schemes anytime | grep -c 'up to 1048576 (0 to 1048576; default 0)')" 1 "schemes: a whole number has all of its digits"
 
 # ---- messages ----
