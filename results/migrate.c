@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/foreign_link.h"
 #include "results/database.h"
 #include "results/migrate_internal.h"
 #include "results/store_internal.h"
@@ -197,5 +198,7 @@ int migrate(const char *name, struct migration *done, struct err *err)
         return err_set(err, ERR_USAGE,
                        "cannot migrate '%s': '%s', where it would be kept as it is, is there already; move that away", path,
                        done->copy.bytes);
+    if (foreign_link_refuse(name, err) < 0) /* the lock is of what it leads to, and looks at no link */
+        return -ERR_HOST;
     return replace(path, done, err);
 }

@@ -2,6 +2,7 @@
 # trust.t: TAP. What laggard does to the host that it runs on: it starts no shell, and writes nothing through a link that somebody else made.
 . "$(dirname "$0")/lib.sh"
 without_leak_search
+golden=$PWD/tests/golden
 cd "$SCRATCH" || exit 1
 cat > tiny.yaml <<'Y'
 name: tiny
@@ -59,6 +60,13 @@ if [ "$(id -u)" = 0 ]; then
         is "$(readlink planted)" "$kind" "and so is the link"
     done
     rm -f planted
+    sqlite3 old.db < "$golden/version-1.sql"
+    ln -s old.db planted
+    chown -h 1234 planted
+    "$LAGGARD" migrate planted > /dev/null 2> err.text
+    is "$? $(query old.db "PRAGMA user_version") $(ls old.db*)" "3 1 old.db" "migrate: another user's link: exit code 3, and nothing is migrated"
+    like "$(cat err.text)" "cannot write 'planted': it is a link that user 1234 made" "and why"
+    rm -f planted old.db
     for ending in wal journal; do
         echo log > "mine.db-$ending"
         chown 1234 "mine.db-$ending"
