@@ -3,7 +3,6 @@
  * Order matters twice. The trial's row exists (status running) before the first namespace does, so that a killed controller leaves
  * a mark. And the fabric is taken down before anything is written: the store's work never overlaps a measured round. */
 #include "harness/trial.h"
-#include "harness/interruption.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +15,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/units.h"
+#include "harness/interruption.h"
 #include "harness/message_sizes.h"
 #include "harness/trial_internal.h"
 #include "results/statistics.h"
