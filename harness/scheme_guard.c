@@ -1,5 +1,6 @@
-/* scheme_guard.c: see scheme_guard.h. The sentence is made beforehand: a handler of a crash may write and no more. After it, what
- * crashed is done again, with the signal's usual end. A handler that is there already, such as a sanitizer's, stays. */
+/* scheme_guard.c: see scheme_guard.h. The sentence is made beforehand: a handler of a crash may write and no more. It raises the
+ * signal once more, which then has its usual end, also when it came from outside and no instruction would crash again. A handler
+ * that is there already, such as a sanitizer's, stays. */
 #include "harness/scheme_guard.h"
 
 #include <signal.h>
@@ -25,7 +26,8 @@ enum { SIGNALS = sizeof(signals) / sizeof(signals[0]), STACK_BYTES = 1 << 16 };
 static struct {
     pid_t process; /* 0: not open; what it forks is another one */
     bool watching;
-    char blame[400];
+    char objects[300]; /* "'./mine.so', './other.so'": which of them it was nobody can tell */
+    char blame[600];
     char stack[STACK_BYTES]; /* that of who crashed may be used up */
 } state;
 
@@ -40,6 +42,7 @@ static void on_crash(int number)
     for (int i = 0; i < SIGNALS && getpid() == state.process; i++)
         if (signals[i].number == number)
             say(signals[i].words);
+    raise(number); /* blocked until the handler has returned; SA_RESETHAND */
 }
 
 static void on_exit_by_others(void)
@@ -60,15 +63,29 @@ void scheme_guard_close(void)
     state.process = 0;
 }
 
+/* A campaign file may be read more than once, and name several. */
+static void add_object(const char *path)
+{
+    char quoted[sizeof(struct yaml_printable) + 2];
+    const size_t length = strlen(state.objects);
+    snprintf(quoted, sizeof(quoted), "'%s'", yaml_document_printable(path).text);
+    if (strstr(state.objects, quoted))
+        return;
+    const char *between = length > 0 ? ", " : "";
+    if (length + strlen(between) + strlen(quoted) < sizeof(state.objects))
+        snprintf(state.objects + length, sizeof(state.objects) - length, "%s%s", between, quoted);
+}
+
 void scheme_guard_watch(const char *path)
 {
     if (state.process == 0)
         return;
+    add_object(path);
     snprintf(
         state.blame, sizeof(state.blame),
-        ", with schemes of '%s' at work in this process: the fault is most likely theirs; finished trials are stored, and in the "
+        ", with schemes of %s at work in this process: the fault is most likely theirs; finished trials are stored, and in the "
         "world 'emulated' schemes run in processes of their own\n",
-        yaml_document_printable(path).text);
+        state.objects);
     if (state.watching)
         return;
     state.watching = true;

@@ -7,7 +7,7 @@
 void scheme_guard_open(void);
 void scheme_guard_close(void);
 /* Before the shared object at `path` is loaded. From now on a crash, and exit(), cost a sentence on standard error that names the
- * object, and never the exit code 0: that of the signal, or of ERR_HOST. What calls _exit() is not noticed. */
+ * objects loaded so far, and never the exit code 0: that of the signal, or of ERR_HOST. What calls _exit() is not noticed. */
 void scheme_guard_watch(const char *path);
 
 #endif

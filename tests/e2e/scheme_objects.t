@@ -95,17 +95,19 @@ refused "a scheme that it has not" hob.yaml "6:19: scheme: unknown scheme 'hob',
 
 # ---- an object that crashes, or does not come back, in the world that runs in the controller ----
 starts_with() { # starts_with NAME C: NAME.so, whose scheme begins with the statement, and NAME.yaml
-    { echo '#include <stdlib.h>'; sed "/^static void start(struct node/,/^{/ s/^{/{\n    $2/" hub.c; } > "$1.c"
+    { printf '#include <signal.h>\n#include <stdlib.h>\n'; sed "/^static void start(struct node/,/^{/ s/^{/{\n    $2/" hub.c; } > "$1.c"
     compile "$1.c" "$1.so"
-    campaign "[./$1.so]" "ps-sync, hub" > "$1.yaml"
+    campaign "[./other.so, ./$1.so]" "ps-sync, hub" > "$1.yaml"
 }
-for end in "crash:abort();:134:killed by SIGABRT" "exit:exit(0);:3:ended by exit\\(\\), which laggard never calls"; do
+sed 's/"hub"/"other"/' hub.c > other.c
+compile other.c other.so
+for end in "crash:abort();:134:killed by SIGABRT" "raise:static int calls; if (calls++ == 0) raise(SIGABRT);:134:killed by SIGABRT" "exit:exit(0);:3:ended by exit\\(\\), which laggard never calls"; do
     name=${end%%:*} rest=${end#*:}
     statement=${rest%%:*} rest=${rest#*:}
     starts_with "$name" "$statement"
     ("$LAGGARD" run "$name.yaml" --world virtual --quiet --db "$name.db" > run.text 2> err.text; echo $? > status.text) 2> /dev/null
     is "$(cat status.text)" "${rest%%:*}" "a scheme that calls $statement exit code ${rest%%:*}"
-    like "$(cat err.text)" "^laggard: error: ${rest#*:}, with schemes of '\./$name\.so' at work in this process: .*; finished trials are stored" "and the sentence"
+    like "$(cat err.text)" "^laggard: error: ${rest#*:}, with schemes of '\./other\.so', '\./$name\.so' at work in this process: .*; finished trials are stored" "and the sentence"
     is "$(query "$name.db" "SELECT count(*) FROM trial WHERE status NOT IN ('finished', 'running')")" 0 "and what had finished is there"
 done
 starts_with loop "while (node) ;"
