@@ -33,8 +33,8 @@ static const int64_t ECHO_NS = 250 * NS_PER_MS;
 /* Of the process, as signals are. */
 static struct {
     sigset_t signals;
-    volatile sig_atomic_t noticed; /* the first signal; 0: none yet */
-    int64_t noticed_ns;
+    volatile sig_atomic_t noticed;    /* the first signal; 0: none yet */
+    volatile int64_t noticed_ns;      /* written before it: on_signal() may come between the two */
     int signal_fd, event_fd;          /* what the descriptor of interruption_open() shows */
     bool listening;                   /* on_signal() takes signals */
     struct sigaction before[SIGNALS]; /* what they did until then: other processes of ours begin with it */
