@@ -1,6 +1,6 @@
 /* harness/output_file.h: a file that an option names. It gets its name when it is complete: what stood there stays until then, and
- * stays for good when the command fails; nothing else is left, also of a command that is killed. What is no regular file (a device,
- * a pipe) is written directly. Never over a database. */
+ * stays for good when the command fails; nothing else is left, also of a command that is killed, where the file system has files
+ * without a name. What is no regular file (a device, a pipe) is written directly. Never over a database. */
 #ifndef LAGGARD_HARNESS_OUTPUT_FILE_H
 #define LAGGARD_HARNESS_OUTPUT_FILE_H
 
