@@ -343,8 +343,9 @@ static int choose_base_arm(struct judging *judging, struct err *err)
             judging->base_arm = data->arms[a];
     const char *near = wanted ? options_nearest(wanted, data->arms, (size_t)data->arm_count) : NULL;
     if (wanted && !judging->base_arm && relative)
-        return err_set(err, ERR_BASELINE, "campaign %s in %s has no arm '%s' to compare with%s%s; `laggard sql %s arms` lists them",
-                       data->name, data->path, wanted, near ? ": did you mean " : "", near ? near : "", data->path);
+        return err_set(err, ERR_BASELINE,
+                       "campaign %s in %s has no arm '%s' to compare with%s%s%s `laggard sql %s arms` lists them", data->name,
+                       data->path, wanted, near ? ", did you mean '" : ";", near ? near : "", near ? "'?" : "", data->path);
     if (relative && data->arm_count > 1 && !judging->base_arm)
         judging->base_arm = data->arms[0];
     if (relative && data->arm_count == 1 && !question->self_test)

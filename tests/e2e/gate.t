@@ -276,7 +276,7 @@ is "$(sed 's/.*waiver.yaml:2:[0-9]*: //' waivers.text)" "gate.waivers.0.metric: 
 gate.waivers.0.verdict: found 'regresed', did you mean 'regressed'? What can be waived is: missing, regressed
 'x*' matches no cell of campaign same in same.db; \`laggard sql same.db cells\` lists their labels" "and why"
 printf 'thresholds: [round_time_ns.p50 <= baseline * 9]\nbaseline: bfore\n' > arm.yaml
-refused "an arm that there is not" 6 "has no arm 'bfore' to compare with: did you mean before; .laggard sql same.db arms. lists them" gate same.db --thresholds arm.yaml
+refused "an arm that there is not" 6 "has no arm 'bfore' to compare with, did you mean 'before'[?] .laggard sql same.db arms. lists them" gate same.db --thresholds arm.yaml
 refused "a pattern without a cell" 2 "nowhere.yaml:1:26: 'x\*' matches no cell" gate same.db --thresholds nowhere.yaml
 
 # ---- campaigns in a bad state ----
