@@ -10,8 +10,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
@@ -248,6 +248,20 @@ static void learned_lateness_follows_and_is_bounded(void **state)
     assert_in_range(bias.timer_ns[class], 0, 16);
 }
 
+/* One that knows nothing yet, and has no thread that sends to it. */
+static struct relay_bias open_bias(void)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    return (struct relay_bias){.ours = pair[0], .theirs = pair[1]};
+}
+
+static void close_bias(struct relay_bias *bias)
+{
+    close_fd(&bias->ours);
+    close_fd(&bias->theirs);
+}
+
 /* A packet that woke the relay `late_ns` after it was sent, out of a sleep of slept_ns. */
 static void wake(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns)
 {
@@ -260,11 +274,7 @@ static void wake(struct relay_bias *bias, int64_t slept_ns, int64_t late_ns)
 static void late_wake_ups_now_and_then_make_nothing_early(void **state)
 {
     (void)state;
-    struct relay_bias bias = {0};
-    int pair[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-    bias.ours = pair[0];
-    bias.theirs = pair[1];
+    cleanup(close_bias) struct relay_bias bias = open_bias();
     int64_t slept_ns = 1500 * NS_PER_US, prompt_ns = 30 * NS_PER_US, late_ns = NS_PER_MS;
     unsigned class = relay_idle_class(slept_ns);
     for (int i = 0; i < 50; i++)
@@ -282,29 +292,21 @@ static void late_wake_ups_now_and_then_make_nothing_early(void **state)
     for (int i = 0; i < 20; i++) /* and forgotten soon */
         wake(&bias, slept_ns, prompt_ns);
     assert_in_range(bias.arrival_ns[class], 30 * NS_PER_US, 50 * NS_PER_US);
-    close(pair[0]);
-    close(pair[1]);
 }
 
 /* What a busy moment at the start said of a long sleep does not stay for the longer ones, which are seldom met. */
 static void sleeps_nothing_is_known_of_follow_shorter_ones(void **state)
 {
     (void)state;
-    struct relay_bias bias = {0};
-    int pair[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-    bias.ours = pair[0];
-    bias.theirs = pair[1];
-    for (int class = 0; class < RELAY_IDLE_CLASSES; class ++)
-        bias.arrival_ns[class] = 190 * NS_PER_US;
+    cleanup(close_bias) struct relay_bias bias = open_bias();
+    for (int c = 0; c < RELAY_IDLE_CLASSES; c++)
+        bias.arrival_ns[c] = 190 * NS_PER_US;
     wake(&bias, 25 * NS_PER_MS, 180 * NS_PER_US);
     for (int i = 0; i < 50; i++)
         wake(&bias, 1500 * NS_PER_US, 30 * NS_PER_US);
-    for (unsigned class = relay_idle_class(1500 * NS_PER_US); class < relay_idle_class(25 * NS_PER_MS); class ++)
-        assert_in_range(bias.arrival_ns[class], 30 * NS_PER_US, 32 * NS_PER_US);
+    for (unsigned c = relay_idle_class(1500 * NS_PER_US); c < relay_idle_class(25 * NS_PER_MS); c++)
+        assert_in_range(bias.arrival_ns[c], 30 * NS_PER_US, 32 * NS_PER_US);
     assert_in_range(bias.arrival_ns[relay_idle_class(25 * NS_PER_MS)], 180 * NS_PER_US, 190 * NS_PER_US);
-    close(pair[0]);
-    close(pair[1]);
 }
 
 /* On any host: it ends, every estimate is within its bounds, and there is something to learn of arrivals afterwards. */
