@@ -24,7 +24,7 @@ struct recorder_options {
     uint64_t spans_wanted;  /* an estimate; 0: record none */
     uint64_t gradients_wanted;
     bool without_gradients; /* nobody will look at them: none is recorded, and none counts as lost */
-    bool leaps; /* rounds may be left out */
+    bool leaps;             /* rounds may be left out */
     /* Memory is taken as it is needed, without touching it first: where no clock runs that this could disturb. Estimates do not
      * count then, but spans_wanted 0 still records none. */
     bool grows;

@@ -188,8 +188,8 @@ static int add_rules(scmp_filter_ctx filter)
         result = allow(filter, instrumented_calls, sizeof(instrumented_calls) / sizeof(instrumented_calls[0]));
     for (size_t i = 0; i < sizeof(call_rules) / sizeof(call_rules[0]) && result == 0; i++)
         if (!call_rules[i].plain || !sandbox_instrumented())
-            result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call_rules[i].call, call_rules[i].count,
-                                            call_rules[i].arguments);
+            result =
+                seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call_rules[i].call, call_rules[i].count, call_rules[i].arguments);
     if (result == 0 && !sandbox_instrumented())
         result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(newfstatat), 0);
     return result;

@@ -65,8 +65,8 @@ struct flow {
 struct segment {
     uint32_t parcel, bytes; /* parcel: the next free one while not used */
     int place;
-    bool repeated;   /* was dropped once for want of room */
-    uint8_t refused; /* how often the end was down, or lost all that was sent again */
+    bool repeated;      /* was dropped once for want of room */
+    uint8_t refused;    /* how often the end was down, or lost all that was sent again */
     int64_t refused_ns; /* when it was for the first time */
     int64_t last_ns;
 };

@@ -59,7 +59,7 @@ struct virtual_options {
     uint32_t evaluate_every;
     bool record_spans;
     bool without_gradients; /* their fates are not recorded */
-    int64_t deadline_ns; /* of the virtual clock; 0: none */
+    int64_t deadline_ns;    /* of the virtual clock; 0: none */
     /* Asked now and then, with the rounds that node 0 (or the first server) has done: false ends the run. NULL: never asked. */
     bool (*go_on)(void *context, uint32_t rounds_done);
     /* Called at the time of virtual_alarm(), and after each of these rounds; no callback of the scheme is running then, and the

@@ -217,18 +217,10 @@ static int check_calibrate(const struct gate_options *options, struct err *err)
     const struct {
         const char *name;
         bool given;
-    } judging[] = {{"self-test", asked->self_test},
-                   {"store", options->store},
-                   {"json", options->json},
-                   {"markdown", options->markdown},
-                   {"junit", options->junit},
-                   {"bmf", options->bmf},
-                   {"benchmark-action", options->benchmark},
-                   {"github", options->github},
-                   {"baseline", asked->baseline_db},
-                   {"baseline-name", asked->baseline_name},
-                   {"revision", asked->revision},
-                   {"thresholds", asked->thresholds},
+    } judging[] = {{"self-test", asked->self_test},          {"store", options->store},     {"json", options->json},
+                   {"markdown", options->markdown},          {"junit", options->junit},     {"bmf", options->bmf},
+                   {"benchmark-action", options->benchmark}, {"github", options->github},   {"baseline", asked->baseline_db},
+                   {"baseline-name", asked->baseline_name},  {"revision", asked->revision}, {"thresholds", asked->thresholds},
                    {"calibration", asked->calibration}};
     for (size_t i = 0; i < sizeof(judging) / sizeof(judging[0]); i++)
         if (judging[i].given)

@@ -40,8 +40,8 @@ struct crew_hooks {                                                       /* cal
     void (*before_start)(void *context);                                  /* all are READY; nothing runs yet */
     void (*start)(void *context, int64_t start_ns);                       /* all are told to begin then (CLOCK_MONOTONIC) */
     void (*progress)(void *context, uint32_t rounds_done, int64_t at_ns); /* CLOCK_MONOTONIC, not later than now */
-    void (*ending)(void *context);     /* servers have done all rounds, workers not yet; or not */
-    void (*after_done)(void *context); /* all rounds are over; nothing is collected yet */
+    void (*ending)(void *context);            /* servers have done all rounds, workers not yet; or not */
+    void (*after_done)(void *context);        /* all rounds are over; nothing is collected yet */
     bool (*stopped)(void *context, int node); /* that node's process is (SIGSTOP): asked once the deadline has passed */
     void *context;
 };
@@ -54,7 +54,7 @@ struct crew_spec {
     struct arena *arena;                        /* reports live here */
     int64_t setup_deadline_ns, run_deadline_ns; /* durations: until READY; from the first START until the last REPORT */
     int expendable;                             /* nodes 0 .. expendable-1 may be lost once the rounds have begun; 0: none */
-    int teller;      /* the node that tells of rounds (PROGRESS): nobody else may */
+    int teller;                                 /* the node that tells of rounds (PROGRESS): nobody else may */
     int64_t late_ns; /* how long the others wait for one of these at the end, or half of the time until the deadline */
     struct crew_hooks hooks;
 };

@@ -35,7 +35,7 @@ struct crew {
     struct control_start start; /* of the present message size */
     struct control_size size;
     int64_t *starts_ns; /* one a message size */
-    int64_t setup_ns; /* before SETUP was sent */
+    int64_t setup_ns;   /* before SETUP was sent */
     int64_t ready_ns, done_ns, between_ns;
     int64_t deadline_ns; /* of the rounds; CLOCK_MONOTONIC */
     struct err failure;  /* kind ERR_NONE while all is well */

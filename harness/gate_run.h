@@ -20,7 +20,7 @@ struct gate_asked {
     const char *calibration;   /* a database with noise floors beside those of the other two; NULL */
     int64_t campaign_id;       /* 0: the last */
     bool every_metric;         /* no rules: one threshold a metric that has values, which allows nothing */
-    bool values_only;  /* likewise, but nothing is compared: for exports */
+    bool values_only;          /* likewise, but nothing is compared: for exports */
     bool self_test;
     double slowdown;
 };

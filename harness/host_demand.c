@@ -18,11 +18,11 @@ enum {
     AGENT_FILES = 40,      /* control, data, event loop, listening socket, callers that are no peers */
     AGENT_DESCRIPTORS = 1, /* the control socket; the data set has one for all */
     SOCKET_PAIR = 2,
-    GROUP = 1,         /* of a limited node: its control group */
-    TRAFFIC_FILES = 8, /* streams, control, timer, what it polls */
-    FLOW_SOCKETS = 3,  /* sending, receiving, listening */
-    STREAMS = 3,       /* of an outside program: output, errors, report */
-    MEASURE_FILES = 8, /* a transfer's sockets, and what is open for a moment */
+    GROUP = 1,           /* of a limited node: its control group */
+    TRAFFIC_FILES = 8,   /* streams, control, timer, what it polls */
+    FLOW_SOCKETS = 3,    /* sending, receiving, listening */
+    STREAMS = 3,         /* of an outside program: output, errors, report */
+    MEASURE_FILES = 8,   /* a transfer's sockets, and what is open for a moment */
     MEASURE_SOCKETS = 4, /* of a link: two for the drift of each direction */
     PIPE = 2,
     AGENT_BYTES = 400 << 10, /* with the spans below */

@@ -33,7 +33,7 @@ enum {
     ROUND_TRIPS_MOST = 6,       /* on top of TIME_NS */
     PAUSE_BURSTS = 4,
     INITIAL_WINDOW = 14600, /* bytes that TCP sends before the first acknowledgement */
-    FRAMES_LEAST = 5, /* one fills the bucket, one begins the stretch */
+    FRAMES_LEAST = 5,       /* one fills the bucket, one begins the stretch */
     CHUNK = 128 * 1024,
     ARRIVALS_MOST = 1 << 16,
     MESSAGE_BYTES_LEAST = 65536, /* so that a slow link's message is more than its bucket */

@@ -4,13 +4,13 @@
 #include "netem/impairment.h"
 
 enum {
-    GSO_WORTH_US = 80,  /* a burst of short messages may run this far ahead of the rate */
-    TIMER_SLACK_US = 80, /* tbf's watchdog wakes up that late; what the bucket cannot hold by then is lost rate */
+    GSO_WORTH_US = 80,     /* a burst of short messages may run this far ahead of the rate */
+    TIMER_SLACK_US = 80,   /* tbf's watchdog wakes up that late; what the bucket cannot hold by then is lost rate */
     SPREAD_SLACK_US = 240, /* the same in front of the relay, which spreads what passes at once: it costs nothing there */
-    PEAK_PERCENT = 102,  /* after silence the bucket empties at this share of the rate; what a late timer loses is regained by it */
-    PEAK_SLACK_US = 16,  /* what the peak's own bucket holds beyond one packet: the usual lateness of a timer */
+    PEAK_PERCENT = 102, /* after silence the bucket empties at this share of the rate; what a late timer loses is regained by it */
+    PEAK_SLACK_US = 16, /* what the peak's own bucket holds beyond one packet: the usual lateness of a timer */
     GSO_MOST_BYTES = 65536,
-    TCP_HEADER_ROOM = 512, /* the kernel takes its largest TCP header off gso_max_size before it counts segments */
+    TCP_HEADER_ROOM = 512,     /* the kernel takes its largest TCP header off gso_max_size before it counts segments */
     SEGMENT_HEADER_BYTES = 66, /* Ethernet 14, IPv4 20, TCP with timestamps 32 */
     PREAMBLE_BYTES = 8,
     FCS_BYTES = 4,

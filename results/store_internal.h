@@ -62,7 +62,7 @@ struct store_bulk {
     const void *records;
     uint32_t count;
     void (*put)(struct sql_statement *row, const struct store_bulk *bulk, uint32_t i); /* the values of record i */
-    const char *name;                                                                   /* of one, for errors */
+    const char *name;                                                                  /* of one, for errors */
 };
 int store_bulk(struct store *store, enum row_kind kind, const struct store_bulk *bulk, struct err *err);
 

@@ -137,7 +137,7 @@ uint64_t federated_assignment_spans(const struct scheme_setup *setup); /* that o
 
 /* ---- between federated_server.c and federated_client.c ---- */
 void federated_client_prepare(struct node *node);
-void federated_client_announced(struct node *node); /* a model's header has come */
+void federated_client_announced(struct node *node);                            /* a model's header has come */
 void federated_client_model(struct node *node, const struct message *message); /* it has come, into `received` */
 void federated_client_sent(struct node *node);
 void federated_client_stop(struct node *node);

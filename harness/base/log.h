@@ -8,7 +8,7 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_DEBUG };
 void log_set_level(enum log_level level); /* default LOG_WARNING */
 /* As the environment variable LAGGARD_LOG says: error, warning or debug; unset: stays. Another word is warned of. */
 void log_follow_environment(void);
-void log_set_prefix(const char *prefix);  /* "laggard" or "laggard-agent w3"; kept by reference */
+void log_set_prefix(const char *prefix); /* "laggard" or "laggard-agent w3"; kept by reference */
 /* One line, whatever the arguments hold: control characters are replaced. */
 void log_message(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define log_error(...) log_message(LOG_ERROR, __VA_ARGS__)

@@ -20,11 +20,8 @@ static inline struct fuzz fuzz_begin(const char *name, int argc, char **argv)
 {
     struct fuzz fuzz = {.name = name, .seed = 1, .start_ns = clock_now_ns()};
     uint64_t seconds = 2, only = UINT64_MAX;
-    const struct fuzz_option options[] = {{"--seconds", &seconds},
-                                          {"--seed", &fuzz.seed},
-                                          {"--iteration", &only},
-                                          {"--first", &fuzz.first},
-                                          {"--runs", &fuzz.runs}};
+    const struct fuzz_option options[] = {
+        {"--seconds", &seconds}, {"--seed", &fuzz.seed}, {"--iteration", &only}, {"--first", &fuzz.first}, {"--runs", &fuzz.runs}};
     for (int i = 1; i < argc; i += 2) {
         uint64_t *value = NULL;
         for (size_t o = 0; o < sizeof(options) / sizeof(options[0]); o++)

@@ -194,9 +194,12 @@ static void delays_do_not_drift(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_lie_in_the_interval),        cmocka_unit_test(bursts_are_as_long_as_asked),
-        cmocka_unit_test(copies_wrong_bits_and_order),       cmocka_unit_test(delays_have_the_asked_distribution),
-        cmocka_unit_test(messages_after_idle_keep_the_rate), cmocka_unit_test(delays_do_not_drift),
+        cmocka_unit_test(losses_lie_in_the_interval),
+        cmocka_unit_test(bursts_are_as_long_as_asked),
+        cmocka_unit_test(copies_wrong_bits_and_order),
+        cmocka_unit_test(delays_have_the_asked_distribution),
+        cmocka_unit_test(messages_after_idle_keep_the_rate),
+        cmocka_unit_test(delays_do_not_drift),
         cmocka_unit_test(silence_is_as_asked_where_all_is_lost),
     };
     return cmocka_run_group_tests_name("measure verdicts", tests, NULL, NULL);

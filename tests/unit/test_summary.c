@@ -187,8 +187,9 @@ static void json_for_programs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(counts_by_state),   TEST(table_for_people), TEST(colour_changes_no_text), TEST(an_empty_campaign_has_no_table),
-        TEST(json_for_programs), TEST(names_and_reasons_do_not_speak_to_the_terminal),
+        TEST(counts_by_state),        TEST(table_for_people),
+        TEST(colour_changes_no_text), TEST(an_empty_campaign_has_no_table),
+        TEST(json_for_programs),      TEST(names_and_reasons_do_not_speak_to_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
