@@ -92,9 +92,7 @@ static double trial_seconds(const struct run *run, int cell_index, double *round
     forecast_setup(cell, &link_survey_of(&run->survey, cell_index)->topology, NULL, 0, run->plan.seed, arena, &forecast);
     forecast_message_cost(&forecast, run->message_ns);
     forecast_round_only(&forecast);
-    interruption_listen(); /* a prediction may simulate for long */
     forecast_undisturbed_sizes(&forecast, predictions);
-    interruption_listen_no_more();
     if (rounds_ns)
         *rounds_ns = forecast_rounds_ns(&cell->settings, predictions);
     double seconds = forecast_trial_seconds(&cell->settings, predictions);

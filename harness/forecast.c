@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "harness/event_plan.h"
+#include "harness/interruption.h"
 #include "harness/message_sizes.h"
 #include "netem/routes.h"
 #include "netem/topology.h"
@@ -203,10 +204,12 @@ static void of_every_size(struct forecast *forecast, struct prediction *predicti
                           void (*predict)(const struct forecast *, struct prediction *))
 {
     size_t largest = forecast->setup.parameter_count;
+    interruption_listen(); /* a prediction may simulate for long */
     for (int i = 0; i < message_sizes_count(forecast->settings); i++) {
         forecast_take_size(forecast, i);
         predict(forecast, &predictions[i]);
     }
+    interruption_listen_no_more();
     forecast->setup.parameter_count = largest;
 }
 

@@ -117,13 +117,10 @@ void trial_predict(struct trial *trial)
 {
     struct cell_prediction *cached = trial->context->predictions ? &trial->context->predictions[trial->plan->cell] : NULL;
     const double gradient_ns = trial->asked.setup.gradient_ns;
-    if (cached && cached->known && cached->gradient_ns == gradient_ns && !trial->sizes) {
+    if (cached && cached->known && cached->gradient_ns == gradient_ns && !trial->sizes)
         trial->undisturbed[0] = cached->prediction;
-    } else {
-        interruption_listen();
+    else
         forecast_undisturbed_sizes(&trial->asked, trial->undisturbed);
-        interruption_listen_no_more();
-    }
     if (cached && !cached->known)
         *cached = (struct cell_prediction){.known = true, .gradient_ns = gradient_ns, .prediction = trial->undisturbed[0]};
     for (int i = 0; i < message_sizes_count(&trial->cell->settings); i++) {

@@ -95,7 +95,7 @@ refused "a scheme that it has not" hob.yaml "6:19: scheme: unknown scheme 'hob',
 
 # ---- an object that crashes, or does not come back, in the world that runs in the controller ----
 starts_with() { # starts_with NAME C: NAME.so, whose scheme begins with the statement, and NAME.yaml
-    { printf '#include <signal.h>\n#include <stdlib.h>\n'; sed "/^static void start(struct node/,/^{/ s/^{/{\n    $2/" hub.c; } > "$1.c"
+    { printf '#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n'; sed "/^static void start(struct node/,/^{/ s/^{/{\n    $2/" hub.c; } > "$1.c"
     compile "$1.c" "$1.so"
     campaign "[./other.so, ./$1.so]" "ps-sync, hub" > "$1.yaml"
 }
@@ -110,22 +110,32 @@ for end in "crash:abort();:134:killed by SIGABRT" "raise:static int calls; if (c
     like "$(cat err.text)" "^laggard: error: ${rest#*:}, with schemes of '\./other\.so', '\./$name\.so' at work in this process: .*; finished trials are stored" "and the sentence"
     is "$(query "$name.db" "SELECT count(*) FROM trial WHERE status NOT IN ('finished', 'running')")" 0 "and what had finished is there"
 done
-starts_with loop "while (node) ;"
-"$LAGGARD" run loop.yaml --world virtual --quiet --db loop.db > run.text 2> err.text &
-looping=$!
-tries=0
-until [ "$(query loop.db "SELECT count(*) FROM trial WHERE status = 'running'" 2> /dev/null)" = 1 ] || [ $tries -ge 300 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
-tries=0
-while kill -INT $looping 2> /dev/null && [ $tries -lt 60 ]; do # a shell has SIGINT ignored in what it starts behind
-    tries=$((tries + 1))
-    sleep 0.5
-done
-kill -9 $looping 2> /dev/null
-wait $looping 2> /dev/null
-is "$?" 130 "the second Ctrl-C ends a scheme that does not come back"
+two_signals_end() { # two_signals_end NAME WORLD WHAT: Ctrl-C until it ends, from when it says on standard error that it loops
+    "$LAGGARD" run "$1.yaml" --world "$2" --quiet --db "$1.db" > run.text 2> err.text &
+    looping=$!
+    tries=0
+    until grep -q "^it loops" err.text || [ $tries -ge 300 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    tries=0
+    while kill -INT $looping 2> /dev/null && [ $tries -lt 60 ]; do # a shell has SIGINT ignored in what it starts behind
+        tries=$((tries + 1))
+        sleep 0.5
+    done
+    kill -9 $looping 2> /dev/null
+    wait $looping 2> /dev/null
+    is "$?" 130 "the second Ctrl-C ends $3"
+}
+loops='{ fputs("it loops\\n", stderr); for (;;) ; }'
+starts_with loop "$loops"
+two_signals_end loop virtual "a scheme that does not come back"
+if can_emulate; then # predictions: of three cells, of the first trial as asked, and as measured, after its rounds
+    { echo '#include <stdio.h>'; sed "s/^static const struct scheme scheme_hub = {/static void predict(const struct scheme_setup *setup, struct prediction *prediction)\n{\n    static int calls;\n    if (setup \&\& prediction \&\& ++calls == 5) $loops\n}\n&\n    .predict = predict,/" hub.c; } > foresee.c
+    compile foresee.c foresee.so
+    campaign "[./foresee.so]" hub > foresee.yaml
+    two_signals_end foresee emulated "a prediction that does not come back"
+fi
 
 # ---- an object that changed between two runs of one campaign ----
 campaign "[./hub.so]" hub > again.yaml
