@@ -12,8 +12,8 @@ struct err;
 int interruption_open(int *fd, struct err *err);
 bool interruption_pending(void);
 /* Around work of this process's own that may never end, such as a scheme of somebody else's: the first signal is kept and the next
- * one kills also while nobody looks. Calls that a signal comes into go on. No process is started meanwhile. No effect before
- * interruption_open(). */
+ * one kills also while nobody looks. Calls that a signal comes into go on. No process is started meanwhile, and no such piece
+ * of work lies within another. No effect before interruption_open(). */
 void interruption_listen(void);
 void interruption_listen_no_more(void);
 /* 128 + the signal; 130 when none has come. */

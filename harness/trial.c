@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/units.h"
-#include "harness/interruption.h"
 #include "harness/message_sizes.h"
 #include "harness/trial_internal.h"
 #include "results/statistics.h"
