@@ -125,7 +125,7 @@ two_signals_end() { # two_signals_end NAME WORLD WHAT: Ctrl-C until it ends, fro
     done
     kill -9 $looping 2> /dev/null
     wait $looping 2> /dev/null
-    is "$?" 130 "the second Ctrl-C ends $3"
+    is "$? $(grep -c "^it loops" err.text)" "130 1" "the second Ctrl-C ends $3"
 }
 loops='{ fputs("it loops\\n", stderr); for (;;) ; }'
 starts_with loop "$loops"
