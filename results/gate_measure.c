@@ -103,13 +103,19 @@ bool gate_matches(const char *pattern, const char *label)
     return !pattern || fnmatch(pattern, label, 0) == 0;
 }
 
+static bool matches_a_cell(const char *pattern, const struct gate_data *data)
+{
+    for (int g = 0; g < data->group_count; g++)
+        if (gate_matches(pattern, data->groups[g].label))
+            return true;
+    return false;
+}
+
 int gate_check_pattern(const struct gate_question *question, const char *pattern, const char *place, struct err *err)
 {
-    const struct gate_data *both[] = {question->campaign, question->baseline};
-    for (int d = 0; d < 2; d++)
-        for (int g = 0; both[d] && g < both[d]->group_count; g++)
-            if (gate_matches(pattern, both[d]->groups[g].label))
-                return 0;
+    const struct gate_data *campaign = question->campaign;
+    if (matches_a_cell(pattern, campaign) || (question->baseline && matches_a_cell(pattern, question->baseline)))
+        return 0;
     return err_set(err, ERR_USAGE, "%s: '%s' matches no cell of campaign %s in %s; `laggard sql %s cells` lists their labels",
-                   place, pattern ? pattern : "*", question->campaign->name, question->campaign->path, question->campaign->path);
+                   place, pattern ? pattern : "*", campaign->name, campaign->path, campaign->path);
 }
