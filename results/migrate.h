@@ -16,8 +16,9 @@ struct migration {
 
 /* Replaces the database at `path` by one of the present schema with the same rows, and what the present schema sums up when a trial
  * ends. The file as it was stays beside it, named PATH.vVERSION. At every moment one of the two, whole, stands at `path`.
- * ERR_USAGE: no database, a newer one, or that copy's name is taken. ERR_HOST: somebody writes to it or reads it, or the disk is
- * full; then all is as it was. */
+ * Where a link stands at `path`, this is so of the file that it leads to. ERR_USAGE: no database, a newer one, or that copy's name
+ * is taken. ERR_HOST: it is damaged, somebody writes to it or reads it, the link is another user's, or the disk is full; then all
+ * is as it was. */
 int migrate(const char *path, struct migration *done, struct err *err);
 
 #endif
