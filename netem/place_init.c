@@ -47,7 +47,7 @@ static int keep_from_writing(const char *path)
     struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
     if (mount_setattr(AT_FDCWD, path, AT_RECURSIVE, &attributes, sizeof(attributes)) == 0)
         return 0;
-    return errno == ENOENT || errno == ENOSYS ? 0 : -errno;
+    return errno == ENOENT ? 0 : -errno; /* ENOSYS, before Linux 5.12, is no reason to leave them open */
 }
 
 /* Ordinary users may not write there anyway, and in their containers such mounts may be refused. */
