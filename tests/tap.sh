@@ -12,8 +12,12 @@ tap_processes() { # the numbers of the marked processes; not this shell, which w
 tap_at_end=: # a command of the test's own
 tap_end() {
     trap '' HUP INT TERM
-    for process in $(tap_processes); do
-        kill -9 "$process" 2>/dev/null
+    tap_tries=0
+    # Again while there were some: a process has no mark to be read in the moment in which it becomes another program.
+    while tap_found=$(tap_processes) && [ -n "$tap_found" ] && [ $tap_tries -lt 100 ]; do
+        kill -9 $tap_found 2>/dev/null
+        tap_tries=$((tap_tries + 1))
+        sleep 0.02
     done
     $tap_at_end
     rm -rf "$SCRATCH"
