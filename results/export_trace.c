@@ -10,6 +10,8 @@
 #include "results/export_trace_internal.h"
 #include "results/sqlite_wrap.h"
 
+enum { NODES_MOST = 1 << 24, KINDS_MOST = 1 << 8 }; /* far more than laggard gives numbers */
+
 struct walk {
     struct sql *sql;
     int64_t trial;
@@ -35,9 +37,10 @@ static int step(struct walk *walk, struct sql_statement *rows, struct err *err)
     return ferror(walk->out.stream) ? 0 : sql_next(rows, err);
 }
 
+/* A damaged file's node may be any number. */
 static int64_t process_of(int64_t node)
 {
-    return node + 1;
+    return (int64_t)((uint64_t)node + 1);
 }
 
 /* Routers, too, where they send into a link that was sampled. */
@@ -183,14 +186,14 @@ static int prepare(struct walk *walk, struct err *err)
             &rows, err) < 0 ||
         sql_next(rows, err) < 0)
         return -ERR_HOST;
-    int64_t processes = process_of(sql_integer(rows, 1)) + 1, kinds = sql_integer(rows, 3) + 1;
-    if (sql_integer(rows, 0) < 0 || processes > 1 << 24 || sql_integer(rows, 2) < 0 || kinds > 1 << 8)
+    const int64_t last_node = sql_integer(rows, 1), last_kind = sql_integer(rows, 3);
+    if (sql_integer(rows, 0) < 0 || last_node >= NODES_MOST || sql_integer(rows, 2) < 0 || last_kind >= KINDS_MOST)
         return err_set(err, ERR_HOST,
                        "cannot export trial %" PRId64
                        " of '%s': its nodes or kinds of spans have numbers that laggard does not give; "
                        "is the file damaged?",
                        walk->trial, sql_path(walk->sql));
-    walk->lanes = trace_lanes_new(walk->arena, processes, kinds, 1);
+    walk->lanes = trace_lanes_new(walk->arena, process_of(last_node) + 1, last_kind + 1, 1);
     return trace_messages_read(walk->sql, walk->trial, walk->arena, &walk->messages, err);
 }
 

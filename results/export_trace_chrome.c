@@ -93,7 +93,7 @@ static void slice(struct trace_out *out, const struct trace_slice *slice)
     json_integer(&json, "pid", slice->process);
     json_integer(&json, "tid", slice->track);
     add_us(&out->packet, "ts", slice->begin_ns);
-    add_us(&out->packet, "dur", slice->end_ns - slice->begin_ns);
+    add_us(&out->packet, "dur", (int64_t)((uint64_t)slice->end_ns - (uint64_t)slice->begin_ns)); /* damaged: any times */
     json_begin_object(&json, "args");
     json_integer(&json, "round", slice->round);
     json_integer(&json, "bytes", slice->moved_bytes);

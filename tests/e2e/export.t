@@ -140,6 +140,14 @@ refused "a campaign for a trace" 2 "format trace-json takes no --campaign" tiny.
 for format in trace trace-json; do
     refused "an unknown trial as $format" 2 "holds no trial 99; .laggard sql tiny.db trials. lists them" tiny.db --format $format --trial 99
 done
+for damage in node:9223372036854775807 node:-1 span_kind:9223372036854775807; do
+    table=${damage%:*} column=${damage%:*} number=${damage#*:}
+    cp tiny.db damaged.db
+    sqlite3 damaged.db "PRAGMA foreign_keys = off; PRAGMA ignore_check_constraints = on; UPDATE $table SET ${column#span_} = $number WHERE ${column#span_} = (SELECT max(${column#span_}) FROM $table)"
+    for format in trace trace-json; do
+        refused "$damage as $format" 3 "have numbers that laggard does not give" damaged.db --format $format --trial 1
+    done
+done
 for format in csv jsonl openmetrics bmf; do
     refused "an unknown campaign as $format" 2 "'tiny.db' holds no campaign 99; .laggard sql tiny.db trials. has" tiny.db --format $format --campaign 99
 done
