@@ -172,7 +172,7 @@ int baselines_export(struct sql *sql, const char *name, struct text *out, struct
     int found = 0;
     json_begin_array(&json, NULL);
     while ((found = sql_next(rows, err)) > 0)
-        if (!name || strcmp(name, sql_text(rows, 1)) == 0) {
+        if (!name || strcmp(name, sql_word(rows, 1)) == 0) {
             int result = export_one(sql, rows, &json, err);
             if (result < 0)
                 return result;

@@ -55,7 +55,7 @@ static int write_processes(struct walk *walk, struct err *err)
         return -ERR_HOST;
     int found;
     while ((found = step(walk, rows, err)) > 0)
-        walk->form->process(&walk->out, process_of(sql_integer(rows, 0)), sql_text(rows, 1));
+        walk->form->process(&walk->out, process_of(sql_integer(rows, 0)), sql_word(rows, 1));
     return found;
 }
 
@@ -82,11 +82,11 @@ static int write_spans(struct walk *walk, struct err *err)
         bool is_new;
         slice.track = trace_lanes_take(walk->lanes, slice.process, kind, slice.begin_ns, slice.end_ns, &is_new);
         if (is_new)
-            walk->form->track(&walk->out, slice.process, slice.track, sql_text(rows, 2));
+            walk->form->track(&walk->out, slice.process, slice.track, sql_word(rows, 2));
         if (sql_kind(rows, 8) != SQL_NULL)
             trace_messages_take(walk->messages, kind, node, sql_integer(rows, 8), &slice);
         text_clear(&name);
-        text_printf(&name, "%s %" PRId64, sql_text(rows, 2), slice.round);
+        text_printf(&name, "%s %" PRId64, sql_word(rows, 2), slice.round);
         slice.name = name.bytes;
         walk->form->slice(&walk->out, &slice);
     }
@@ -104,9 +104,9 @@ static int write_counter(struct walk *walk, const char *name, enum trace_unit un
     int found;
     while ((found = step(walk, rows, err)) > 0) {
         int64_t process = process_of(sql_integer(rows, 0));
-        if (!label.bytes || counter.process != process || strcmp(label.bytes, sql_text(rows, 1)) != 0) {
+        if (!label.bytes || counter.process != process || strcmp(label.bytes, sql_word(rows, 1)) != 0) {
             text_clear(&label);
-            text_add(&label, sql_text(rows, 1));
+            text_add(&label, sql_word(rows, 1));
             counter.label = label.bytes;
             counter.process = process;
             counter.track = trace_lanes_new_track(walk->lanes);
@@ -153,7 +153,7 @@ static int write_events(struct walk *walk, struct err *err)
             track = trace_lanes_new_track(walk->lanes);
             walk->form->track(&walk->out, 0, track, "events");
         }
-        walk->form->event(&walk->out, process, process == 0 ? track : 0, sql_integer(rows, 1), sql_text(rows, 2),
+        walk->form->event(&walk->out, process, process == 0 ? track : 0, sql_integer(rows, 1), sql_word(rows, 2),
                           sql_text(rows, 3));
     }
     return found;

@@ -68,15 +68,15 @@ static int read_campaign(struct sql *sql, struct arena *arena, struct gate_data 
                        sql_path(sql), data->campaign_id, sql_path(sql));
     if (found < 0)
         return found;
-    data->name = keep(arena, rows, 0);
-    data->file_path = keep(arena, rows, 1);
-    data->file_text = keep(arena, rows, 2);
+    data->name = arena_strdup(arena, sql_word(rows, 0));
+    data->file_path = arena_strdup(arena, sql_word(rows, 1));
+    data->file_text = arena_strdup(arena, sql_word(rows, 2));
     data->environment_id = sql_integer(rows, 3);
     data->started_unix_ns = sql_integer(rows, 4);
-    data->fingerprint = keep(arena, rows, 5);
+    data->fingerprint = arena_strdup(arena, sql_word(rows, 5));
     data->planned_count = sql_integer(rows, 6);
     data->trial_count = sql_integer(rows, 7);
-    data->first_uuid = keep(arena, rows, 8);
+    data->first_uuid = arena_strdup(arena, sql_word(rows, 8));
     return 0;
 }
 
@@ -99,8 +99,8 @@ static int read_metrics(struct sql *sql, struct arena *arena, struct gate_data *
         int64_t id = sql_integer(rows, 0);
         if (id < 0 || id > most)
             continue;
-        data->metrics[id] = keep(arena, rows, 1);
-        data->units[id] = keep(arena, rows, 2);
+        data->metrics[id] = arena_strdup(arena, sql_word(rows, 1));
+        data->units[id] = arena_strdup(arena, sql_word(rows, 2));
     }
     return found;
 }
@@ -118,7 +118,7 @@ static int read_arms(struct sql *sql, struct arena *arena, struct gate_data *dat
             return -ERR_HOST;
         int found;
         while ((found = sql_next(rows, err)) > 0 && data->arm_count < ARMS_MOST)
-            data->arms[data->arm_count++] = keep(arena, rows, 0);
+            data->arms[data->arm_count++] = arena_strdup(arena, sql_word(rows, 0));
         if (found < 0)
             return found;
     }

@@ -166,9 +166,9 @@ int gate_noise_check(const struct gate_question *question, struct sql *sql, stru
     sql_put_text(rows, data->fingerprint);
     int found;
     while ((found = sql_next(rows, err)) > 0) {
-        const struct gate_group *group = calibrated_group(data, sql_text(rows, 0), sql_text(rows, 5), arena);
+        const struct gate_group *group = calibrated_group(data, sql_word(rows, 0), sql_word(rows, 5), arena);
         for (int t = 0; group && t < question->rules->threshold_count; t++) {
-            int result = check_threshold(&question->rules->thresholds[t], group, sql_text(rows, 1), sql_real(rows, 2),
+            int result = check_threshold(&question->rules->thresholds[t], group, sql_word(rows, 1), sql_real(rows, 2),
                                          sql_real(rows, 3), sql_integer(rows, 4), err);
             if (result < 0)
                 return result;

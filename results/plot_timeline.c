@@ -96,7 +96,7 @@ static int add_spans(struct sql *sql, int64_t trial, int64_t round, struct text 
         result = 0;
         *left_out = sql_integer(rows, 4) - ++shown;
         for (int k = 0; k < KIND_COUNT; k++)
-            if (strcmp(kinds[k].kind, sql_text(rows, 0)) == 0)
+            if (strcmp(kinds[k].kind, sql_word(rows, 0)) == 0)
                 text_printf(&blocks[k], "%.6f %.3f %.6f 0\n", sql_real(rows, 2),
                             (double)sql_integer(rows, 1) + 0.26 * (kinds[k].lane - 1), sql_real(rows, 3));
     }

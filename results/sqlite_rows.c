@@ -145,3 +145,9 @@ const char *sql_text(struct sql_statement *statement, int column)
 {
     return (const char *)sqlite3_column_text(statement->handle, column);
 }
+
+const char *sql_word(struct sql_statement *statement, int column)
+{
+    const char *text = sql_text(statement, column);
+    return text ? text : "";
+}

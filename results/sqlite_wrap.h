@@ -64,6 +64,7 @@ int sql_next(struct sql_statement *statement, struct err *err); /* 1: a row; 0: 
 int64_t sql_integer(struct sql_statement *statement, int column);
 double sql_real(struct sql_statement *statement, int column);      /* NAN for NULL */
 const char *sql_text(struct sql_statement *statement, int column); /* NULL for NULL; valid until the next sql_next() */
+const char *sql_word(struct sql_statement *statement, int column); /* "" for NULL, which only a damaged file has in this column */
 
 enum sql_kind { SQL_NULL, SQL_INTEGER, SQL_REAL, SQL_TEXT }; /* a blob is text */
 int sql_column_count(struct sql_statement *statement);

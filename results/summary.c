@@ -56,7 +56,7 @@ static int read_axes(struct store *store, int64_t campaign_id, struct summary *s
         return -ERR_HOST;
     int found;
     while ((found = sql_next(rows, err)) > 0 && summary->axis_count < SUMMARY_AXES_MAX)
-        summary->axes[summary->axis_count++] = arena_strdup(summary->arena, sql_text(rows, 0));
+        summary->axes[summary->axis_count++] = arena_strdup(summary->arena, sql_word(rows, 0));
     return found < 0 ? found : 0;
 }
 
@@ -68,8 +68,8 @@ static int read_settings(struct sql_statement *pairs, const char *settings, stru
     sql_put_text(pairs, settings);
     int found;
     while ((found = sql_next(pairs, err)) > 0) {
-        const char *path = sql_text(pairs, 0);
-        const char *value = arena_strdup(summary->arena, sql_text(pairs, 1));
+        const char *path = sql_word(pairs, 0);
+        const char *value = arena_strdup(summary->arena, sql_word(pairs, 1));
         if (strcmp(path, "scheme") == 0)
             cell->scheme_text = value;
         for (int i = 0; i < summary->axis_count; i++)

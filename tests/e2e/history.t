@@ -160,6 +160,13 @@ cp early.db bare.db && sqlite3 bare.db "DELETE FROM arm; DELETE FROM trial; DELE
 refused "no campaign" 2 "the database 'bare.db' holds no campaign: there is nothing to show; .laggard run FILE --db bare.db. adds one" bare.db
 head -c 30000 history.db > cut.db
 refused "a truncated file" 3 "cut.db.*(malformed|not a database)" cut.db
+cp history.db nameless.db # what no statement can do, but a damaged page: NULL where the schema allows none
+sqlite3 nameless.db "CREATE TABLE kept AS SELECT sql FROM sqlite_schema WHERE name = 'metric'; PRAGMA writable_schema = on;
+    UPDATE sqlite_schema SET sql = replace(sql, 'name TEXT NOT NULL', 'name TEXT') WHERE name = 'metric'; PRAGMA writable_schema = reset"
+sqlite3 nameless.db "UPDATE metric SET name = NULL WHERE name = 'round_time_ns.p50'; PRAGMA writable_schema = on;
+    UPDATE sqlite_schema SET sql = (SELECT sql FROM kept) WHERE name = 'metric'; DROP TABLE kept; PRAGMA writable_schema = reset"
+is "$(sqlite3 nameless.db "SELECT count(*) FROM metric WHERE typeof(name) = 'null'")" 1 "a metric has no name"
+refused "a metric without a name" 2 "there is no metric 'round_time_ns.p50', did you mean 'round_time_ns.p9" nameless.db
 refused "two files" 2 "" early.db late.db
 # ---- the example of docs/gate.md ----
 block() { # block KIND: of the section History; "": what is indented
