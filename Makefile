@@ -33,7 +33,7 @@ ifeq ($(OPTIMISE),)
 $(error MODE=$(MODE) is not one of release, debug, asan, ubsan, tsan, coverage, fuzz, seeded)
 endif
 
-# Of what is installed: libc's checks of lengths, and tables of functions that are read-only once the program runs. Not measurable.
+# Of what is installed: libc's checks of lengths, and tables of functions that are read-only once the program runs.
 ifeq ($(MODE),release)
 HARDENING := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 HARDENED_LINK := -Wl,-z,relro,-z,now
